@@ -54,7 +54,7 @@ _FUNDS = 10**6
 _CREDITS = (10**7, 10**7, 1)
 _FINAL_DEPTH = 30
 _RULES = ("all", "all", "listed", "vouched", "vouched", "verified", "holding", "followed", "follower")
-_NEEDED = re.compile(r"and (\d+) are needed")
+_NEEDED = re.compile(r"(\d+) are needed")
 _Owners = list[tuple[Profile, User]]
 
 

@@ -68,8 +68,9 @@ def invite(*, sponsor: Sponsor, email: str, role: str, actor: User) -> Invited:
     else:
         members.require_other_owner(sponsor, member.user_id)
         members.shut_out(member.user)
-        MemberSession.objects.filter(member=member).delete()
+        # First the lock that a sign-in holds while it opens a session.
         Member.objects.filter(pk=member.pk).update(role=role)
+        MemberSession.objects.filter(member=member).delete()
     code = invitations.prepare(member.user, approved_by=actor)
     token = invitations.link_for_member(member.user)
     changes = {f"role of person {member.user_id}": (before, role)}
@@ -140,8 +141,9 @@ def sign_in(
         raise SignInRefused("The sponsor, the address, the password or the code is wrong.")
     text = PREFIX + secrets.token_urlsafe(_BYTES)
     with transaction.atomic():
-        # Removal of the member waits for this, or this finds no member.
-        if not Member.objects.select_for_update(no_key=True).filter(pk=member.pk).exists():
+        # A removal and a new invitation wait for this lock, or this finds that the member or the password has gone.
+        is_member = Member.objects.select_for_update(no_key=True).filter(pk=member.pk).first() is not None
+        if not is_member or not User.objects.filter(pk=person.pk, password=person.password).exists():
             raise SignInRefused("The sponsor, the address, the password or the code is wrong.")
         MemberSession.objects.filter(member=member, expires_at__lte=now).delete()
         session = MemberSession.objects.create(

@@ -18,6 +18,7 @@ from tests.relay.api.conftest import Answer, Wallet
 from tests.sponsors.api.callers import call, member_of
 from tests.sponsors.sponsorships import make_sponsor
 from users.models import Invitation, Phone, User
+from users.services import second_factors
 
 pytestmark = pytest.mark.django_db
 
@@ -270,3 +271,19 @@ def test_without_a_mail_server_nobody_is_invited(sponsor: Sponsor, owner: User, 
     )
     assert (answer.status, answer.body["code"]) == (409, "sponsor-no-mail")
     assert (Member.objects.count(), User.objects.filter(is_member=True).count()) == (1, 0)
+
+
+def test_a_sign_in_that_meets_a_new_invitation_opens_no_session(
+    monkeypatch: pytest.MonkeyPatch, owner: User, invitee: Invitee
+) -> None:
+    proves = second_factors.proves
+
+    def proves_and_is_invited(*args: Any, **values: Any) -> bool:
+        is_right = proves(*args, **values)
+        invitee.is_invited(owner)
+        return is_right
+
+    monkeypatch.setattr(second_factors, "proves", proves_and_is_invited)
+
+    assert invitee.signs_in(invitee.number(confirmed=True)).body["code"] == "sponsor-sign-in"
+    assert not MemberSession.objects.exists()

@@ -348,7 +348,8 @@ SIMPLE_JWT = {
     "ACCESS_TOKEN_LIFETIME": timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30)),
     "USER_ID_CLAIM": "sub",
 }
-AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
+# How long a session lasts. Each refresh checks at a node that the controller may still sign.
+AUTH_REFRESH_LIFETIME = timedelta(days=30)
 # For this time after a rotation, a repeated refresh returns the same token.
 AUTH_REFRESH_GRACE = timedelta(seconds=10)
 AUTH_CHALLENGE_LIFETIME = timedelta(minutes=5)
@@ -383,9 +384,10 @@ CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="str
 
 # The wei of gas that one credit pays for.
 CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
-# The number of blocks, including its own, after which a transaction is settled, and after which it is final.
+# The number of blocks, including its own, after which a transaction is settled, and after which it is final. LUKSO
+# finalizes a block after two epochs of 32.
 CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
-FINALITY_BLOCKS = env.integer("FINALITY_BLOCKS", default=64, minimum=CONFIRMATIONS)
+FINALITY_BLOCKS = max(64, CONFIRMATIONS)
 # Whether the node's block tag `finalized` determines finality, if the node has it.
 FINALITY_TAG = env.flag("FINALITY_TAG", default=False)
 # The signer, as unix:///path or https://host:port, and the folder with tls.crt, tls.key and ca.crt for https.
@@ -431,9 +433,7 @@ RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
 RELAY_MAX_GAS_UNTRUSTED = 500_000
 # Nodes refuse transactions above 128 KiB.
-RELAY_MAX_PAYLOAD_BYTES = env.integer(
-    "RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=1_024, maximum=120_000
-)
+RELAY_MAX_PAYLOAD_BYTES = 32_768
 # The lowest and the highest max fee that is signed.
 RELAY_FEE_FLOOR_WEI = 10**9
 RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)

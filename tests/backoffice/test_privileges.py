@@ -5,7 +5,6 @@ from typing import Any
 import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
 from django.db import ProgrammingError, connection, transaction
 from django.utils.timezone import now
 from pytest_django import Settings
@@ -126,23 +125,3 @@ def test_the_deploy_check_warns_of_a_role_that_may_alter_entries(
     as_owner("GRANT DELETE ON credits_entry TO gateway_app")
     settings.DATABASE_APPLICATION_ROLE = ""
     assert [warning.id for warning in entries_are_out_of_reach()] == ["credits.W001"]
-
-
-@pytest.mark.usefixtures("owner_connection")
-@pytest.mark.django_db(transaction=True)
-def test_a_migration_backwards_leaves_the_privileges_of_the_other_tables(settings: Settings) -> None:
-    settings.DATABASE_APPLICATION_ROLE = APPLICATION_ROLE
-    may = "SELECT has_table_privilege(%s, %s, 'INSERT'), has_table_privilege(%s, %s, 'UPDATE, DELETE')"
-    entries, ceilings = (
-        [APPLICATION_ROLE, table] * 2 for table in ("credits_entry", "credits_unbackedceiling")
-    )
-    try:
-        call_command("migrate", "credits", "0001", verbosity=0)
-
-        assert query("SELECT to_regclass('credits_debtor'), to_regclass('credits_unbackedceiling')") == [
-            (None, None)
-        ]
-        assert query(may, *entries) == [(True, False)]
-    finally:
-        call_command("migrate", verbosity=0)
-    assert query(may, *ceilings) == [(True, False)]

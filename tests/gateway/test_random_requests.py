@@ -119,7 +119,7 @@ class Person:
     def rows(self) -> list[Any]:
         """Return what others must not change."""
         parts = (f"SELECT t::text FROM {table} AS t WHERE user_id = {self.user.pk}" for table in TABLES)  # noqa: S608
-        return query(" UNION ALL ".join(parts))
+        return query(" UNION ALL ".join(parts) + " ORDER BY 1")
 
 
 @dataclass

@@ -45,6 +45,15 @@ def _triggers() -> set[str]:
     return {name for (name,) in rows}
 
 
+def _privileges(table: str) -> tuple[bool, bool]:
+    """Return whether the application's role may add rows to the table, and whether it may change them."""
+    ((may_add, may_change),) = query(
+        "SELECT has_table_privilege(%s, %s, 'INSERT'), has_table_privilege(%s, %s, 'UPDATE, DELETE')",
+        *(APPLICATION_ROLE, table) * 2,
+    )
+    return may_add, may_change
+
+
 def _migrate(*target: str) -> None:
     call_command("migrate", *target, verbosity=0)
 
@@ -57,11 +66,19 @@ def migrated(owner_connection: None, settings: Settings) -> Iterator[None]:
     _migrate()
 
 
-def test_rows_proofs_and_permissions_stay_the_triggers_are_new_and_the_audit_finds_nothing() -> None:
+def test_rows_proofs_and_permissions_stay_the_triggers_are_new_and_the_audit_finds_nothing(
+    settings: Settings,
+) -> None:
     ledger = covered_ledger()
     erase_with_account(ledger.other)
     rows, proofs = _rows(), prove(CreditEntry.objects.order_by("pk"))
+    settings.DATABASE_APPLICATION_ROLE = APPLICATION_ROLE
     _migrate("credits", "0001")
+    assert query("SELECT to_regclass('credits_debtor'), to_regclass('credits_unbackedceiling')") == [
+        (None, None)
+    ]
+    # A migration backwards leaves the privileges of the other tables.
+    assert _privileges("credits_entry") == (True, False)
     auditors = Group.objects.create(name="auditors")
     auditors.permissions.set(roles.permissions_of("credits.view_ledgerroot"))
     permissions = _permissions("credits")
@@ -70,6 +87,7 @@ def test_rows_proofs_and_permissions_stay_the_triggers_are_new_and_the_audit_fin
 
     _migrate()
 
+    assert _privileges("credits_unbackedceiling") == (True, False)
     assert (_rows(), prove(CreditEntry.objects.order_by("pk"))) == (rows, proofs)
     assert (audited(), export_faults()) == ([], [])
     assert (_permissions("proofs"), _permissions("credits")) == (permissions, set())

@@ -103,7 +103,7 @@ class AdminClient:
 
     page: Page
     base_url: str
-    pictures: Path | None
+    pictures: Path | None = None
     complaints: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -3,14 +3,12 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from devstack.files import PROJECT
-from tests.browser.accessibility import violations
-from tests.browser.admin_client import AdminClient, Scheme
+from tests.browser.admin_client import AdminClient
 from tests.browser.chromium import PATIENCE_MILLISECONDS
 from tests.factories import random_address
 from tests.journeys.people import Person
@@ -31,12 +29,7 @@ checkins.execute(user=user, now=now() - timedelta(days=3))
 seeds.commit_and_reveal(now=now())
 close_roots()
 """
-_DESKTOP = ViewportSize(width=1280, height=850)
 _PHONE = ViewportSize(width=390, height=850)
-_VARIANTS: tuple[tuple[str, ViewportSize, Scheme], ...] = (
-    ("desktop", _DESKTOP, "light"),
-    ("phone", _PHONE, "dark"),
-)
 _CARD = "pm_card_authenticationRequired"
 _INSTALL = """
 window.extension = installExtension({{
@@ -47,25 +40,16 @@ window.extension = installExtension({{
 
 
 @pytest.fixture
-def window(browser: Browser, stack: Stack, pictures: Path | None) -> Iterator[AdminClient]:
-    """A browser window in which nothing may go wrong unseen; as narrow as a phone unless it is visible."""
+def window(browser: Browser, stack: Stack) -> Iterator[AdminClient]:
+    """A browser window in which nothing may go wrong unseen, as narrow as a phone's."""
     context = browser.new_context(viewport=_PHONE, accept_downloads=True)
     context.set_default_timeout(PATIENCE_MILLISECONDS)
-    client = AdminClient(context.new_page(), stack.web.url, pictures)
+    client = AdminClient(context.new_page(), stack.web.url)
     yield client
     context.close()
     # Cards are entered at Stripe's own pages, and a browser notes the answer that leads to 3-D Secure.
     expected = (f"{stack.provider.url}/", "/api/payments/upsertSubscription")
     assert [text for text in client.complaints if not any(part in text for part in expected)] == []
-
-
-def check_variants(window: AdminClient, name: str) -> None:
-    """Keep pictures of the page in each size and colour scheme, and see that everybody can use it in each."""
-    for folder, size, scheme in _VARIANTS:
-        window.page.set_viewport_size(size)
-        window.page.emulate_media(color_scheme=scheme)
-        window.picture(f"{folder}/{name}")
-        assert violations(window.page) == []
 
 
 def install_extension(page: Page, person: Person, private_key: str) -> None:
@@ -115,7 +99,6 @@ def subscribe(window: AdminClient, stack: Stack) -> None:
     expect(page.get_by_role("link", name="View", exact=True)).to_have_attribute(
         "href", re.compile(stack.provider.url)
     )
-    check_variants(window, "plan")
     page.get_by_role("button", name="Open Stripe's customer portal").click()
     page.get_by_role("link", name="Return").click()
     page.get_by_label("E-mail address for receipts").fill("somebody@wallet.example")
@@ -134,7 +117,6 @@ def delete_account(window: AdminClient, stack: Stack, person: Person) -> None:
     page.get_by_role("button", name="Delete my account").click()
     expect(page.get_by_text("Tick the box first")).to_be_visible()
     page.get_by_label("I want to delete my account permanently").check()
-    check_variants(window, "delete-account")
     page.get_by_role("button", name="Delete my account").click()
     expect(page.get_by_text("Your account is closed and its data is being erased")).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
@@ -148,11 +130,9 @@ def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_
     page, target = window.page, random_address()
     install_extension(page, person, person.wallet.controller_key)
     window.open("/")
-    check_variants(window, "landing")
     page.get_by_role("link", name="Open my account").first.click()
     sign_in = page.get_by_role("button", name="Sign in with Universal Profiles")
     expect(sign_in).to_be_visible()
-    check_variants(window, "sign-in")
     sign_in.click()
     page.get_by_role("button", name="Add to my wallet").click()
     expect(outcome(page)).to_contain_text("Your wallet now uses this service for 1 profile")
@@ -175,19 +155,15 @@ def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_
     expect(
         page.get_by_text(re.compile("^[1-9][0-9]* entries are included unchanged in signed roots"))
     ).to_be_visible()
-    check_variants(window, "activity")
     section(page, "Home")
     page.get_by_role("button", name="Check in", exact=True).click()
     expect(page.get_by_text("You won")).to_be_visible()
-    check_variants(window, "home")
     page.get_by_text("Proof that draws are fair").click()
     page.get_by_role("button", name="Verify my draws").click()
     computed = page.get_by_role("table", name="Your verified draws")
     expect(computed.get_by_text("same result", exact=True)).to_have_count(1)
-    check_variants(window, "check-in")
     subscribe(window, stack)
     section(page, "Data")
-    check_variants(window, "data")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download everything").click()
     data = json.loads(download.value.path().read_text())
@@ -200,7 +176,7 @@ def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_
 
 
 def test_what_the_person_declines_and_what_the_service_refuses_is_said(
-    browser: Browser, stack: Stack, person: Person, pictures: Path | None
+    browser: Browser, stack: Stack, person: Person
 ) -> None:
     context = browser.new_context()
     context.set_default_timeout(PATIENCE_MILLISECONDS)

@@ -44,9 +44,8 @@ def try_client(make_node: type[Node], *, seconds: float) -> Trial:
     trial, port = Trial(), free_port()
     with (
         tempfile.TemporaryDirectory(prefix="world-") as folder,
-        start_services(
-            Path(folder), block_time=BLOCK_SECONDS, durable=False, make_node=make_node
-        ) as services,
+        # Durable, so that a killed node loses seconds of blocks and not those that are final.
+        start_services(Path(folder), block_time=BLOCK_SECONDS, make_node=make_node) as services,
     ):
         trial.version = str(services.rpc.call("web3_clientVersion"))
         trial.answers = ask_everything(services)

@@ -1,10 +1,13 @@
 """Credits follow the money back and forth: credits taken back are a function of the money returned."""
 
+import json
 import random
 import secrets
 from datetime import timedelta
+from typing import Any
 
 import pytest
+import stripe
 from django.conf import settings as django_settings
 from django.db import ProgrammingError, transaction
 from hypothesis import given, settings
@@ -135,6 +138,29 @@ def test_a_dispute_takes_the_credits_when_the_money_leaves_and_not_before(
     double.withdraw(dispute)
     process_all_events(double)
     assert subscriber.balance == 0
+
+
+def test_a_dispute_of_a_part_takes_its_share_whatever_currency_stripe_pays_it_from(
+    double: DoubleAccount, subscriber: Payer, amount: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payout, part = subscriber.payout, random.randint(2, amount - 1)
+    back, request, rate = random.randint(1, part - 1), stripe.RequestsClient.request, random.randint(2, 9)
+
+    def converted(*arguments: Any, **options: Any) -> Any:
+        content, *rest = request(*arguments, **options)
+        body = json.loads(content)
+        for dispute in body["data"] if body.get("url") == "/v1/disputes" else []:
+            for movement in dispute["balance_transactions"]:
+                movement["amount"] *= rate
+        return json.dumps(body).encode(), *rest
+
+    monkeypatch.setattr(stripe.RequestsClient, "request", converted)
+    dispute = double.dispute(payout.stripe_payment_intent_id, part)
+    process_all_events(double)
+    assert _taken(subscriber) == payout.credits * part // amount
+    double.controls.reinstate_funds(dispute, back)
+    process_all_events(double)
+    assert _taken(subscriber) == payout.credits * (part - back) // amount
 
 
 @pytest.mark.parametrize("won", [True, False])

@@ -51,7 +51,7 @@ class Transfer(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.credits:,} credits to sponsor {self.sponsor_id}"
+        return f"{self.credits:,} credits to {self.sponsor}"
 
 
 class TransferredLot(models.Model):

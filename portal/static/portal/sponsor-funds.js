@@ -90,7 +90,7 @@ function paid(rows, { session, path, report }) {
   );
 }
 
-const TRANSFER_STATES = { waiting: t("Waits for the operator"), moved: t("Done"), refused: t("Refused") };
+const TRANSFER_STATES = { waiting: t("Waits for the operator"), moved: t("Done"), refused: t("Refused"), withdrawn: t("Withdrawn") };
 
 /** Each click is one transfer: a retry after a lost answer sends the same idempotency key. */
 function transferred(rows, isOwner, { session, path, again, report }) {
@@ -102,6 +102,12 @@ function transferred(rows, isOwner, { session, path, again, report }) {
     await again();
     report(done.status === "moved" ? t("{credits} were added to the sponsor's account.", { credits: credits(done.credits) }) : t("This transfer exceeds the daily limit and waits for the operator's approval."));
   };
+  const withdraw = async (row) => {
+    await session.delete(`${path}/transfers/${row.id}`);
+    await again();
+    report(t("The transfer was withdrawn. Nothing was moved."));
+  };
+  const isOwn = (row) => row.status === "waiting" && row.profile?.toLowerCase() === session.address.toLowerCase();
   const checks = ({ transfer: value }) => (/^[1-9]\d{0,14}$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0."));
   const given = (row) => (row.clawedBack > 0 ? [" ", h("span", { class: "bad" }, t("({credits} taken back)", { credits: number(row.clawedBack) }))] : "");
   return panel(
@@ -117,7 +123,7 @@ function transferred(rows, isOwner, { session, path, again, report }) {
       table(t("Credits from owners"), [
         { label: t("Date"), cell: (row) => date(row.createdAt) },
         { label: t("Credits"), number: true, cell: (row) => h("span", {}, number(row.credits), given(row)) },
-        { label: t("State"), cell: (row) => TRANSFER_STATES[row.status] },
+        { label: t("State"), cell: (row) => [TRANSFER_STATES[row.status], isOwner && isOwn(row) && [" ", actionButton(t("Withdraw"), () => withdraw(row), report, { kind: "plain small" })]] },
       ], rows),
   );
 }

@@ -96,7 +96,7 @@ const messageTable = (rows, resend, report) =>
     { label: t("Message"), cell: (row) => h("span", { title: row.id }, MESSAGES[row.type] ?? row.type) },
     { label: t("State"), cell: (row) => h("span", { class: row.status === "given-up" && "bad" }, MESSAGE_STATES[row.status]) },
     { label: t("Attempts"), number: true, cell: (row) => number(row.attempts) },
-    { label: t("Last answer"), cell: (row) => row.responseStatus ?? (row.error || t("none")) },
-    { label: t("Next attempt"), cell: (row) => (row.nextAttemptAt ? dateTime(row.nextAttemptAt) : t("none")) },
+    { label: t("Last answer"), cell: (row) => row.responseStatus ?? (row.error ? details(t("no answer"), row.error) : t("none")) },
+    { label: t("Next attempt"), cell: (row) => (row.nextAttemptAt ? dateTime(row.nextAttemptAt) : t("no more")) },
     resend && { label: t("Change"), cell: (row) => row.status !== "waiting" && actionButton(t("Send again"), () => resend(row), report, { kind: "plain small" }) },
   ].filter(Boolean), rows);

@@ -1,5 +1,6 @@
 """Reads for pages, metrics and the admin. Nothing here writes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -83,6 +84,12 @@ def paid_for_sponsor(sponsor: Sponsor) -> QuerySet[Payout]:
     """Return what was paid for the sponsor, each with `taken_back`: credits that clawbacks have taken."""
     rows = Payout.objects.filter(purchase__sponsor=sponsor).select_related("user", "purchase")
     return rows.annotate(taken_back=Sum("clawbacks__credits", default=0))
+
+
+def warned_entries(entries: Collection[int]) -> QuerySet[Payout, int]:
+    """Return those of these entries of payouts in whose payment a card network has warned of fraud."""
+    warned = Payout.objects.filter(entry__in=entries, fraud_warned_at__isnull=False)
+    return warned.values_list("entry_id", flat=True)
 
 
 def offered_packs() -> list[CreditPack]:

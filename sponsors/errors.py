@@ -268,17 +268,34 @@ class TransferRefused(DomainError):
     code, title, status = "sponsor-transfer-credits", "Too few paid credits", 402
 
 
+class PaymentWarned(DomainError):
+    """
+    The transfer needs `required` credits, and you can transfer only `available`.
+
+    `warned` more are of payments in which a card network has warned of fraud. They stay on your account, where you can
+    use them.
+    """
+
+    code, title, status = "sponsor-transfer-warned", "A card network has warned of a payment", 402
+
+
 class TransferDiffers(DomainError):
     """The `Idempotency-Key` was used for a transfer of another amount or to another sponsor. Use a new key."""
 
     code, title, status = "sponsor-transfer-key", "The key belongs to another transfer", 409
 
 
+class TransferEnded(DomainError):
+    """The transfer was moved or refused before, so you cannot withdraw it."""
+
+    code, title, status = "sponsor-transfer-ended", "The transfer has ended", 409
+
+
 class TransferWaits(DomainError):
     """
     The transfer exceeds the daily limit, and an earlier transfer of yours to this sponsor waits for approval.
 
-    Transfer less, or wait until staff have decided.
+    Transfer less, wait until staff have decided, or withdraw the earlier one.
     """
 
     code, title, status = "sponsor-transfer-waiting", "Another transfer waits", 409

@@ -5,10 +5,10 @@ A payment stays known: each lot that a transfer takes is moved by a pair of entr
 opens a paid lot with the sponsor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from credits.lots import Lots, Posting, transfer_keys
+from credits.lots import Lot, Lots, Posting, transfer_keys
 from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services import statements
 from gateway.common import db
@@ -57,15 +57,20 @@ class ReadLots:
 
 
 def move(
-    *, account: CreditAccount, to: CreditAccount, lots: Lots, credits: int, transfer_id: int
+    *,
+    account: CreditAccount,
+    to: CreditAccount,
+    free: Iterable[tuple[Lot, int]],
+    credits: int,
+    transfer_id: int,
 ) -> list[Moved]:
     """
-    Move credits out of paid lots that are neither held nor touched by returned money, the oldest first.
+    Move credits out of `free` lots, in their order, at most what stands beside each.
 
-    The caller has locked both accounts, and `lots` has all entries of the first. Moves nothing if there is less.
+    The caller has locked both accounts, and read the lots since. Moves nothing if there is less.
     """
     parts, missing = [], credits
-    for lot, most in lots.transferable(account.held):
+    for lot, most in free:
         if part := min(most, missing):
             parts.append((lot.entry_id, part))
             missing -= part

@@ -1,5 +1,7 @@
 """
-GET and POST /api/sponsors/{name}/transfers: credits that owners have transferred to the sponsor from their own account.
+GET and POST /api/sponsors/{name}/transfers, DELETE /api/sponsors/{name}/transfers/{id}.
+
+Credits that owners have transferred to the sponsor from their own account.
 """
 
 from typing import Any
@@ -21,7 +23,7 @@ from gateway.web.pagination import NewestFirst
 from gateway.web.serializers import AddressField, BodySerializer, StrictIntegerField
 from gateway.web.throttling import user_rate
 from sponsors.api.access import FAULTS, SponsorViewSet
-from sponsors.errors import TransferDiffers, TransferRefused, TransferWaits
+from sponsors.errors import PaymentWarned, TransferDiffers, TransferEnded, TransferRefused, TransferWaits
 from sponsors.models import Transfer
 from sponsors.queries import transfers_to
 from sponsors.rules.rights import Right
@@ -34,7 +36,8 @@ refunded or disputed, even in part, stay on the account.
 
 * Send a new `Idempotency-Key` for each transfer, and the same key with every retry: the credits move once.
 * A transfer above the daily limit (UTC) of the person or of the sponsor moves nothing yet. Its status is `waiting`
-  until the operator's staff decide. Meanwhile the owner can still use the credits.
+  until the operator's staff decide. Meanwhile the owner can still use the credits, or withdraw the transfer.
+* Credits of a payment in which a card network has warned of fraud stay on the account.
 * When a payment is refunded or disputed, its transferred credits are taken back from the sponsor first. This can bring
   the sponsor's balance below zero.
 """.strip()
@@ -55,11 +58,14 @@ class TransferSerializer(serializers.Serializer[Any]):
         source="clawed_back", help_text="Credits taken back since, by refunds and disputes of the payments."
     )
     status = serializers.ChoiceField(
-        choices=Transfer.Status.choices, help_text="`waiting` for staff, `moved`, or `refused` by staff."
+        choices=Transfer.Status.choices,
+        help_text="`waiting` for staff, `moved`, `refused` by staff, or `withdrawn` by the owner.",
     )
     createdAt = serializers.DateTimeField(source="created_at")
     endedAt = serializers.DateTimeField(
-        source="ended_at", allow_null=True, help_text="When the credits moved or the transfer was refused."
+        source="ended_at",
+        allow_null=True,
+        help_text="When the credits moved, or the transfer ended otherwise.",
     )
 
 
@@ -116,7 +122,9 @@ class TransferViewSet(SponsorViewSet, GenericViewSet[Transfer]):
         request=NewTransferSerializer,
         responses={
             200: TransferSerializer,
-            **problem_responses(*BODY_ERRORS, TransferRefused, TransferDiffers, TransferWaits, *FAULTS),
+            **problem_responses(
+                *BODY_ERRORS, TransferRefused, PaymentWarned, TransferDiffers, TransferWaits, *FAULTS
+            ),
         },
         examples=[_EXAMPLE, OpenApiExample("5,000 credits", value={"credits": 5000}, request_only=True)],
     )
@@ -130,5 +138,22 @@ class TransferViewSet(SponsorViewSet, GenericViewSet[Transfer]):
             key=key,
             now=clock.now(),
         )
-        shown = transfers_to(self.access.sponsor).get(pk=row.pk)
-        return Response(TransferSerializer(shown).data, headers=PRIVATE)
+        return self._shown(row.pk)
+
+    @extend_schema(
+        operation_id="withdrawTransferToSponsor",
+        tags=["sponsors"],
+        summary="Withdraw a waiting transfer of one's own",
+        description="Nothing moves. A repeat changes nothing.",
+        request=None,
+        responses={200: TransferSerializer, **problem_responses(TransferEnded, *FAULTS)},
+    )
+    @action(detail=False, methods=["delete"], url_path=r"transfers/(?P<transfer_id>[0-9]{1,18})")
+    def withdraw(self, request: Request, name: str, transfer_id: str) -> Response:
+        pk, user = int(transfer_id), self.access.payer()
+        transfers.withdraw(transfer_id=pk, sponsor=self.access.sponsor, user=user, now=clock.now())
+        return self._shown(pk)
+
+    def _shown(self, transfer_id: int) -> Response:
+        row = transfers_to(self.access.sponsor).get(pk=transfer_id)
+        return Response(TransferSerializer(row).data, headers=PRIVATE)

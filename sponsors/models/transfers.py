@@ -16,6 +16,7 @@ class Transfer(models.Model):
         WAITING = "waiting", "Waits for approval"
         MOVED = "moved", "Moved"
         REFUSED = "refused", "Refused"
+        WITHDRAWN = "withdrawn", "Withdrawn by the person"
 
     # The indexes below begin with the user and the sponsor.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
@@ -23,9 +24,11 @@ class Transfer(models.Model):
     # Chosen by the caller. Empty once the person is erased.
     idempotency_key = models.CharField(max_length=128, blank=True, editable=False)
     credits = models.BigIntegerField()
-    status = models.CharField(max_length=7, choices=Status)
+    status = models.CharField(max_length=9, choices=Status)
     created_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True, help_text="When the credits moved, or were refused.")
+    ended_at = models.DateTimeField(
+        null=True, help_text="When the credits moved, or the transfer ended otherwise."
+    )
 
     class Meta:
         constraints = [

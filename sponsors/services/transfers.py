@@ -6,6 +6,7 @@ members of staff: one who asks and one who approves. The locks of both accounts,
 everything that is counted here.
 """
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,18 +14,27 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from credits.lots import Lot
 from credits.models import CreditAccount
 from credits.services import transfers as ledger
 from credits.services.transfers import ReadLots
 from gateway.common import clock
+from gateway.common.errors import NotFound
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import Done, Kind, RequestOutdated
 from gateway.staff.models import ApprovalRequest
-from sponsors.errors import TransferDiffers, TransferRefused, TransferWaits
+from sponsors.errors import PaymentWarned, TransferDiffers, TransferEnded, TransferRefused, TransferWaits
 from sponsors.models import Sponsor, Transfer, TransferredLot
 from users.models import User
 
 _Status = Transfer.Status
+# Of the entries of these payments, those that a card network warns of. Payments are an app above this one.
+_Warned = Callable[[Collection[int]], Collection[int]]
+_warned: list[_Warned] = []
+
+
+def register_warned(warned: _Warned) -> None:
+    _warned.append(warned)
 
 
 def start(*, sponsor: Sponsor, user: User, credits: int, key: str, now: datetime) -> Transfer:
@@ -34,7 +44,7 @@ def start(*, sponsor: Sponsor, user: User, credits: int, key: str, now: datetime
     A repeated key returns the first transfer, as it is now.
 
     Raises:
-        TransferRefused: the person has fewer paid credits that are free.
+        TransferRefused, PaymentWarned: the person has fewer paid credits that are free.
         TransferDiffers: the key names another transfer.
         TransferWaits: another transfer of the person to this sponsor waits for staff.
     """
@@ -44,13 +54,13 @@ def start(*, sponsor: Sponsor, user: User, credits: int, key: str, now: datetime
         known = Transfer.objects.filter(user=user, idempotency_key=key).first()
         if known is not None:
             return _repeated(known, sponsor=sponsor, credits=credits)
-        _require(account, read, credits)
+        free = _free(account, read, credits)
         row = Transfer(user=user, sponsor=sponsor, idempotency_key=key, credits=credits, created_at=now)
         if _left_today(user=user, sponsor=sponsor, now=now) < credits:
             return _wait(row)
         row.status, row.ended_at = _Status.MOVED, now
         row.save(force_insert=True)
-        _move(row, account, to, read)
+        _move(row, account, to, free)
         return row
 
 
@@ -65,14 +75,34 @@ def _repeated(known: Transfer, *, sponsor: Sponsor, credits: int) -> Transfer:
     return known
 
 
-def _require(account: CreditAccount | None, read: ReadLots, credits: int) -> None:
-    available = sum(left for _, left in read.read_on().transferable(account.held)) if account else 0
-    if available < credits:
-        raise TransferRefused(
-            f"You can transfer {available:,} credits: those that you have paid for and that no call holds.",
+def _free(account: CreditAccount | None, read: ReadLots, credits: int) -> list[tuple[Lot, int]]:
+    """
+    Return the lots that these credits can be moved from, with what each has, the oldest first.
+
+    Raises:
+        TransferRefused: they have fewer.
+        PaymentWarned: they have fewer, because a card network warns of fraud in some of the payments.
+    """
+    lots = list(read.read_on().transferable(account.held)) if account else []
+    entries = [lot.entry_id for lot, _ in lots]
+    warned = {entry for of_app in _warned for entry in of_app(entries)}
+    free = [(lot, left) for lot, left in lots if lot.entry_id not in warned]
+    available, all_paid = (sum(left for _, left in some) for some in (free, lots))
+    if available >= credits:
+        return free
+    if all_paid >= credits:
+        raise PaymentWarned(
+            f"You can transfer {available:,} credits now. Of a payment of yours, a card network has warned of fraud; "
+            f"its {all_paid - available:,} credits stay on your account.",
             required=credits,
             available=available,
+            warned=all_paid - available,
         )
+    raise TransferRefused(
+        f"You can transfer {available:,} credits: those that you have paid for and that no call holds.",
+        required=credits,
+        available=available,
+    )
 
 
 def _left_today(*, user: User, sponsor: Sponsor, now: datetime) -> int:
@@ -94,10 +124,12 @@ def _wait(row: Transfer) -> Transfer:
     return row
 
 
-def _move(row: Transfer, account: CreditAccount | None, to: CreditAccount, read: ReadLots) -> None:
-    """Post the entries of a transfer for which `_require` has found the credits."""
-    assert account is not None  # noqa: S101 - by `_require`
-    moved = ledger.move(account=account, to=to, lots=read.lots, credits=row.credits, transfer_id=row.pk)
+def _move(
+    row: Transfer, account: CreditAccount | None, to: CreditAccount, free: list[tuple[Lot, int]]
+) -> None:
+    """Post the entries of a transfer for which `_free` has found the credits."""
+    assert account is not None  # noqa: S101 - by `_free`
+    moved = ledger.move(account=account, to=to, free=free, credits=row.credits, transfer_id=row.pk)
     TransferredLot.objects.bulk_create(
         TransferredLot(
             transfer=row,
@@ -108,6 +140,23 @@ def _move(row: Transfer, account: CreditAccount | None, to: CreditAccount, read:
         )
         for lot in moved
     )
+
+
+def withdraw(*, transfer_id: int, sponsor: Sponsor, user: User, now: datetime) -> None:
+    """
+    End a waiting transfer of this person; nothing moves. A repeat changes nothing.
+
+    Raises:
+        NotFound: the person has made no such transfer to this sponsor.
+        TransferEnded: it was moved or refused.
+    """
+    rows = Transfer.objects.filter(pk=transfer_id, sponsor=sponsor, user=user)
+    if not rows.exists():
+        raise NotFound("You have made no such transfer.")
+    # An approval locks the row first, so either it or this finds the transfer waiting.
+    rows.filter(status=_Status.WAITING).update(status=_Status.WITHDRAWN, ended_at=now)
+    if not rows.filter(status=_Status.WITHDRAWN).exists():
+        raise TransferEnded("The transfer was moved or refused before.")
 
 
 # --- Staff
@@ -143,10 +192,10 @@ def _carry_out(approval: ApprovalRequest) -> Done:
         raise RequestOutdated("The transfer has ended, or the person has left.")
     read = ReadLots(user_id=row.user_id)
     account, to = _lock(row.user_id, row.sponsor_id)
-    _require(account, read, row.credits)
+    free = _free(account, read, row.credits)
     row.status, row.ended_at = _Status.MOVED, clock.now()
     row.save(update_fields=["status", "ended_at"])
-    _move(row, account, to, read)
+    _move(row, account, to, free)
     return Done(f"{row.credits:,} credits were moved.", row)
 
 

@@ -21,7 +21,7 @@ from gateway.staff import approvals
 from gateway.staff.approval_kinds import RequestOutdated
 from payments.models import Clawback, Payout
 from payments.services import reconciliation, refunds
-from sponsors.errors import TransferDiffers, TransferRefused, TransferWaits
+from sponsors.errors import PaymentWarned, TransferDiffers, TransferRefused, TransferWaits
 from sponsors.models import Sponsor, Transfer, TransferredLot
 from sponsors.services import transfers
 from tests.credits.holding import place_hold
@@ -139,6 +139,35 @@ def test_held_credits_and_those_of_a_returned_payment_stay_and_debt_moves_nothin
         user=payer.user, credits=-payer.balance - 5, key=secrets.token_hex(8), actor=None, reason="a test"
     )
     assert_refused(payer, sponsor, 1, available=0)
+
+
+def test_credits_of_a_payment_that_a_card_network_warns_of_stay_and_the_refusal_says_so(
+    fake: FakeBilling, payer: Payer, sponsor: Sponsor, settings: Any
+) -> None:
+    warned, other = bought(payer, fake), bought(payer, fake)
+    settings.SPONSOR_TRANSFER_PER_DAY = 0
+    waiting = transfer(payer, sponsor, other.credits + 1)
+    settings.SPONSOR_TRANSFER_PER_DAY = 10**12
+    Payout.objects.filter(pk=warned.pk).update(fraud_warned_at=fake.now())
+    rows = (all_rows(), list(Transfer.objects.values()))
+    with pytest.raises(PaymentWarned) as refused:
+        transfer(payer, sponsor, other.credits + 1)
+    assert refused.value.members == {
+        "required": other.credits + 1,
+        "available": other.credits,
+        "warned": warned.credits,
+    }
+    approval = transfers.request(
+        transfer=waiting, actor=member("support"), reason="known", key=secrets.token_hex(8)
+    )
+    with pytest.raises(PaymentWarned):
+        approvals.approve(request_id=approval.pk, actor=member("finance"), reason="checked")
+    assert (all_rows(), list(Transfer.objects.values())) == rows
+    assert_refused(payer, sponsor, warned.credits + other.credits + 1, available=other.credits)
+    transfer(payer, sponsor, other.credits)
+    [lot] = TransferredLot.objects.all()
+    assert (lot.lot_id, lot.credits) == (other.entry_id, other.credits)
+    assert_no_findings(fake)
 
 
 def test_a_repeated_key_answers_with_the_first_transfer_and_another_order_is_a_conflict(

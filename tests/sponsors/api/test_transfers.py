@@ -8,12 +8,16 @@ import pytest
 
 from credits.models import CreditAccount, CreditEntry
 from credits.services import entries
-from sponsors.models import Sponsor, Transfer
+from gateway.staff import approvals
+from gateway.staff.approval_kinds import RequestOutdated
+from sponsors.models import Member, Sponsor, Transfer
+from sponsors.services import transfers
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Answer, Wallet, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from tests.sponsors.api.callers import call, member_of
 from tests.sponsors.sponsorships import make_sponsor
+from tests.staff import member
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +71,37 @@ def test_a_transfer_beyond_the_day_waits(sponsor: Sponsor, settings: Any) -> Non
     assert_problem(transfer(owner, sponsor, 100), 409, "sponsor-transfer-waiting")
     assert transfer(owner, sponsor, 99).body["status"] == "moved"
     assert CreditAccount.objects.get(sponsor=sponsor).balance == 99
+
+
+def test_a_transfer_that_waits_is_withdrawn_by_its_owner_alone_and_never_moves(
+    sponsor: Sponsor, settings: Any
+) -> None:
+    owner, other, settings.SPONSOR_TRANSFER_PER_DAY = member_of(sponsor), member_of(sponsor), 0
+    elsewhere, paid = make_sponsor(0), paying(owner)
+    Member.objects.create(sponsor=elsewhere, user=owner, role="owner")
+    waiting = transfer(owner, sponsor, paid)
+    one = f"{path(sponsor)}/{waiting.body['id']}"
+    row = Transfer.objects.get()
+    approval = transfers.request(
+        transfer=row, actor=member("support"), reason="known", key=secrets.token_hex(8)
+    )
+    assert_problem(call(other, "delete", one), 404, "not-found")
+    assert_problem(call(owner, "delete", f"{path(elsewhere)}/{row.pk}"), 404, "not-found")
+    assert Transfer.objects.get().status == "waiting"
+    first, again = (call(owner, "delete", one) for _ in range(2))
+    assert (first.status, first.body["status"]) == (200, "withdrawn"), first.body
+    assert first.body["endedAt"] is not None
+    assert again.body == first.body
+    with pytest.raises(RequestOutdated):
+        approvals.approve(request_id=approval.pk, actor=member("finance"), reason="checked")
+    assert CreditAccount.objects.get(sponsor=sponsor).balance == 0
+    settings.SPONSOR_TRANSFER_PER_DAY = paid
+    moved = transfer(owner, sponsor, paid)
+    assert moved.body["status"] == "moved"
+    assert_problem(
+        call(owner, "delete", f"{path(sponsor)}/{moved.body['id']}"), 409, "sponsor-transfer-ended"
+    )
+    assert CreditAccount.objects.get(sponsor=sponsor).balance == paid
 
 
 def test_refusals_move_nothing(sponsor: Sponsor) -> None:

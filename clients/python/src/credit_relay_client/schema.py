@@ -146,8 +146,10 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-target",
     "sponsor-too-many-keys",
     "sponsor-transfer-credits",
+    "sponsor-transfer-ended",
     "sponsor-transfer-key",
     "sponsor-transfer-waiting",
+    "sponsor-transfer-warned",
     "sponsor-unknown",
     "sponsor-unreadable",
     "sponsor-verifier",
@@ -1546,7 +1548,7 @@ class Transfer(TypedDict):
     endedAt: str | None
 
 
-TransferStatusEnum: TypeAlias = Literal["waiting", "moved", "refused"]
+TransferStatusEnum: TypeAlias = Literal["waiting", "moved", "refused", "withdrawn"]
 
 TypeEnum: TypeAlias = Literal[
     "EXPERIENCE",

@@ -36,7 +36,7 @@ def new_version(policy: Policy, **terms: Any) -> PolicyVersion:
     return PolicyVersion.objects.create(policy=policy, number=number, **terms)
 
 
-def pay(
+def call_of(
     version: PolicyVersion,
     *,
     hold_id: int,
@@ -45,14 +45,13 @@ def pay(
     part: int,
     now: datetime,
     voucher: str | None = None,
-) -> str | None:
+) -> dict[str, Any]:
     """
-    Have the sponsor pay its part of a call whose user's hold is placed; return the rule that refuses it.
+    Return a call whose user's hold is placed, and of which the sponsor is to pay a part.
 
     `voucher` is the id of one that the call brings.
     """
-    call = {
-        "place": 0,
+    return {
         "hold_id": hold_id,
         "user_id": user_id,
         "key": key,
@@ -63,8 +62,17 @@ def pay(
         "voucher": voucher,
         "signer": voucher and random_address(),
     }
-    [(place, outcome)] = db.all_rows(
-        "SELECT * FROM sponsors_pay(%(calls)s::jsonb)", {"calls": json.dumps([call])}
-    )
-    assert place == 0
-    return None if outcome is None else str(outcome)
+
+
+def pay_all(*calls: dict[str, Any]) -> list[str | None]:
+    """Have sponsors pay for calls in one statement; return for each the rule that refuses it."""
+    placed = [{**call, "place": place} for place, call in enumerate(calls)]
+    rows = db.all_rows("SELECT * FROM sponsors_pay(%(calls)s::jsonb)", {"calls": json.dumps(placed)})
+    outcomes = dict(rows)
+    assert len(rows) == len(outcomes) == len(calls)
+    return [outcomes[place] for place in range(len(calls))]
+
+
+def pay(version: PolicyVersion, **call: Any) -> str | None:
+    """Have the sponsor pay its part of a call; return the rule that refuses it."""
+    return pay_all(call_of(version, **call))[0]

@@ -27,22 +27,35 @@ CLIENTS = 64
 
 def pay(version: PolicyVersion, user: User, part: int, voucher: str | None = None) -> str | None:
     """Have the sponsor pay for a call of a user, as the acceptance of a call does; return the rule that refuses it."""
+    return pay_at_once((version, user, part, voucher))[0]
+
+
+def pay_at_once(*wanted: tuple[PolicyVersion, User, int, str | None]) -> list[str | None]:
+    """Have sponsors pay for calls in one statement, as the acceptance of a batch does."""
     with transaction.atomic():
-        key = secrets.token_hex(12)
-        hold = place_hold(user=user, credits=0, key=key).hold
-        outcome = sponsorships.pay(
-            version,
-            hold_id=hold.pk,
-            user_id=user.pk,
-            key=key,
-            part=part,
-            now=timezone.now(),
-            voucher=voucher,
-        )
-        if outcome is not None:
-            db.all_rows("SELECT credits_withdraw_holds(ARRAY[%(hold)s::bigint])::text", {"hold": hold.pk})
-            holding.withdraw(hold_ids=[hold.pk])
-        return outcome
+        calls = []
+        for version, user, part, voucher in wanted:
+            key = secrets.token_hex(12)
+            hold = place_hold(user=user, credits=0, key=key).hold
+            calls.append(
+                sponsorships.call_of(
+                    version,
+                    hold_id=hold.pk,
+                    user_id=user.pk,
+                    key=key,
+                    part=part,
+                    now=timezone.now(),
+                    voucher=voucher,
+                )
+            )
+        outcomes = sponsorships.pay_all(*calls)
+        refused = [
+            call["hold_id"] for call, outcome in zip(calls, outcomes, strict=True) if outcome is not None
+        ]
+        if refused:
+            db.all_rows("SELECT credits_withdraw_holds(%(holds)s::bigint[])::text", {"holds": refused})
+            holding.withdraw(hold_ids=refused)
+        return outcomes
 
 
 def assert_agree(sponsor: Sponsor) -> None:
@@ -98,9 +111,34 @@ def test_the_statement_itself_pays_one_call_for_a_voucher() -> None:
     voucher = "0x" + secrets.token_hex(32)
     outcomes = [pay(each, UserFactory.create(), 3, voucher) for each in (version, version, theirs)]
     assert outcomes == [None, "sponsor-voucher-used", None]
-    assert UsedVoucher.objects.count() == 2
+    assert pay(version, UserFactory.create(), 3, "0x" + secrets.token_hex(32)) is None
+    assert UsedVoucher.objects.count() == 3
     for each in (sponsor, other):
         assert_agree(each)
+
+
+def test_a_batch_pays_one_call_for_a_voucher_and_none_above_the_credits_of_a_call() -> None:
+    limit = random.randint(2, 10_000)
+    sponsor, other = make_sponsor(), make_sponsor()
+    version, theirs = make_policy(sponsor, call_credits=limit), make_policy(other, call_credits=limit)
+    voucher = "0x" + secrets.token_hex(32)
+    wanted = [
+        (version, limit, voucher),
+        (version, 1, voucher),
+        (theirs, limit, voucher),
+        (version, limit + 1, None),
+        (version, 1, None),
+    ]
+    outcomes = pay_at_once(*((one, UserFactory.create(), part, text) for one, part, text in wanted))
+    assert outcomes == [None, "sponsor-voucher-used", None, "sponsor-limit-call", None]
+    for each, paid in ((sponsor, limit + 1), (other, limit)):
+        assert CreditAccount.objects.get(sponsor=each).held == paid
+        assert_agree(each)
+    # None of these is refused alone, so they are paid together or not at all.
+    twice = "0x" + secrets.token_hex(32)
+    outcomes = pay_at_once(*((version, UserFactory.create(), 1, text) for text in (twice, twice, None)))
+    assert outcomes == [None, "sponsor-voucher-used", None]
+    assert_agree(sponsor)
 
 
 def test_a_sponsor_never_owes_a_credit_to_64_calls_at_once() -> None:

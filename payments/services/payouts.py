@@ -54,7 +54,6 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
         return None
     existing = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id).first()
     if existing is not None:
-        _store_further_payments(existing, invoice)
         return existing
     inserted = _insert_payout(
         Payout(
@@ -77,18 +76,15 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
             created_at=now,
         )
     )
-    _store_further_payments(inserted, invoice)
-    return inserted
-
-
-def _store_further_payments(payout: Payout, invoice: InvoiceState) -> None:
+    # A paid invoice gets no further payments.
     FurtherPayment.objects.bulk_create(
         [
-            FurtherPayment(payout=payout, stripe_payment_intent_id=intent)
+            FurtherPayment(payout=inserted, stripe_payment_intent_id=intent)
             for intent in invoice.further_payment_ids
         ],
         ignore_conflicts=True,
     )
+    return inserted
 
 
 def is_payable(*, invoice: InvoiceState) -> bool:

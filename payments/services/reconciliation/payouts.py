@@ -40,7 +40,7 @@ def compare_part_paid(*, window: Window) -> Iterator[Finding]:
     for page in pages(get_billing_client().part_paid_invoices_since(since=window.since)):
         ours = ours_among(invoice.customer_id for invoice in page)
         for invoice in page:
-            if invoice.is_ours and invoice.collected_minor > 0 and invoice.customer_id in ours:
+            if invoice.collected_minor > 0 and invoice.customer_id in ours:
                 yield Finding(
                     rule=Rule.INVOICE_WITHOUT_PAYOUT,
                     have="no payout",
@@ -59,7 +59,11 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
         return
     wanted = f"{invoice.collected_minor} {invoice.currency} collected at {invoice.paid_at:%Y-%m-%d %H:%M}"
     if not payouts.is_payable(invoice=invoice):
-        if invoice.settlement != Settlement.FREE:
+        # Free for our product, perhaps beside lines of others that the card paid.
+        is_free = (
+            invoice.settlement in {Settlement.FREE, Settlement.COLLECTED} and not invoice.collected_minor
+        )
+        if not is_free:
             yield _without_payout(invoice, ids)
         return
     try:

@@ -10,7 +10,7 @@ import pytest
 
 from devstack.ports import free_port
 from payments.errors import BillingRefused, BillingUnavailable
-from payments.models import Refund, StripeEvent
+from payments.models import PayoutRate, Refund, StripeEvent
 from payments.services import reconciliation, refunds, standing
 from payments.services.reconciliation import repairs
 from payments.services.reconciliation.findings import Rule
@@ -131,6 +131,32 @@ class TestInvoices:
         assert _rules(double) == []
 
 
+def test_a_payment_for_less_than_a_credit_is_found(double: DoubleAccount, payer: Payer, clerk: Clerk) -> None:
+    PayoutRate.objects.update(credits_per_major_unit=1)
+    cents = random.randint(50, 99)
+    clerk.subscribe(payer, cents)
+    process_all_events(double)
+    (finding,) = _findings(double)
+    assert (finding["rule"], finding["wanted"]) == (Rule.INVOICE_WITHOUT_PAYOUT, f"{cents} usd paid by card")
+    assert payer.payouts == []
+
+
+def test_a_payment_for_our_product_in_a_month_of_another_is_found(
+    double: DoubleAccount, payer: Payer, clerk: Clerk, amount: int, settings: Any
+) -> None:
+    hats = clerk.subscribe(payer, 900, product=f"hats-{secrets.token_hex(4)}")
+    clerk.add_line(payer, amount, subscription=hats, product=settings.STRIPE_PRODUCT_ID)
+    end = double.v1.subscriptions.retrieve(hats)["items"].data[0].current_period_end
+    double.controls.advance_to(end + 2 * HOUR)
+    process_all_events(double)
+    (finding,) = _findings(double)
+    assert (finding["rule"], finding["wanted"]) == (
+        Rule.INVOICE_WITHOUT_PAYOUT,
+        f"{amount} usd paid by card",
+    )
+    assert payer.payouts == []
+
+
 def test_a_pause_that_ends_before_the_renewal_promises_what_it_charges(
     double: DoubleAccount, subscriber: Payer, amount: int
 ) -> None:
@@ -196,6 +222,23 @@ class TestSeveralPayments:
         (invoice,) = double.v1.invoices.list({"status": "open"}).data
         assert double.controls.pay_invoice_part(invoice.id, 300)["amount_paid"] == 300
         assert _rules(double) == []
+
+    def test_what_was_collected_for_another_product_alone_is_not_ours_to_find(
+        self, double: DoubleAccount, payer: Payer, clerk: Clerk, amount: int
+    ) -> None:
+        process_all_events(double)
+        (card,) = double.v1.payment_methods.list({"customer": payer.customer.stripe_customer_id}).data
+        double.decline_from_now(card.id, "insufficient_funds")
+        hats = {"price_data": clerk.price(amount, product=f"hats-{secrets.token_hex(4)}")}
+        clerk.subscribe_to(payer, hats, {"price_data": clerk.price(0)})
+        double.decline_from_now(card.id, None)
+        (invoice,) = double.v1.invoices.list({"status": "open"}).data
+        assert double.controls.pay_invoice_part(invoice.id, amount // 3)["amount_paid"] == amount // 3
+        process_all_events(double)
+        assert _findings(double) == []
+        assert double.v1.invoices.pay(invoice.id).amount_paid == amount
+        process_all_events(double)
+        assert _findings(double) == []
 
     def test_a_refund_of_any_payment_takes_its_part_back(
         self, double: DoubleAccount, subscriber: Payer, payments: list[str], amount: int

@@ -394,6 +394,8 @@ class TestPrices:
         away = without_stripe()
         assert (away.next_minor, away.previewed_at, away.open_minor) == (amount, known.previewed_at, 0)
         assert away.next_step == "nothing"
+        subscriber.cancel(immediately=False)
+        assert without_stripe().next_minor is None
         # The price that was previewed for other terms is not told.
         subscriber.upsert(2 * amount)
         assert without_stripe().next_minor is None

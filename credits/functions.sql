@@ -63,6 +63,23 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Charges an account with a hold that it affords on debt only; where its debt limit does not allow it, `open_holds` is null.
+CREATE OR REPLACE FUNCTION credits_hold_on_debt(
+    charged bigint, wanted bigint, badge_limit bigint,
+    OUT balance bigint, OUT available bigint, OUT open_holds integer, OUT new_debt bigint
+) LANGUAGE plpgsql AS $$
+BEGIN
+    -- The sum of kept credits is read in a statement after this lock, so that it fits the balance.
+    SELECT account.balance, account.balance - account.held INTO balance, available
+    FROM credits_account AS account WHERE account.id = charged FOR NO KEY UPDATE;
+    IF available - wanted >= -credits_debt_limit(charged, badge_limit) THEN
+        new_debt := greatest(0, wanted - greatest(0, available));
+        UPDATE credits_account AS account SET held = account.held + wanted, open_holds = account.open_holds + 1
+        WHERE account.id = charged
+        RETURNING account.open_holds INTO open_holds;
+    END IF;
+END $$;
+
 -- Places many holds at once; a single one is a batch of one.
 --
 -- Of equal keys only one is placed, here or in any other transaction: the insert waits for a competing one, in the
@@ -83,7 +100,7 @@ CREATE OR REPLACE FUNCTION credits_place_holds(wanted jsonb) RETURNS TABLE (
 #variable_conflict use_column
 DECLARE
     call record;
-    new_debt bigint;
+    on_debt record;
     -- Of the holds on debt: account, credits, new debt, and the columns to return if the service lends it.
     debts jsonb[] := '{}';
 BEGIN
@@ -112,9 +129,7 @@ BEGIN
             SELECT 'repeated', hold.id, account.user_id, account.balance INTO outcome, hold_id, user_id, balance
             FROM credits_hold AS hold JOIN credits_account AS account ON account.id = hold.account_id
             WHERE hold.key = call.key;
-            IF NOT FOUND THEN
-                outcome := 'no-account';
-            END IF;
+            outcome := coalesce(outcome, 'no-account');
             RETURN NEXT;
             CONTINUE;
         END IF;
@@ -123,27 +138,18 @@ BEGIN
         WHERE account.id = call.account_id
           AND (account.balance - account.held >= call.credits OR call.credits = 0)
         RETURNING 'placed', account.balance, account.open_holds INTO outcome, balance, open_holds;
-        IF FOUND THEN
-            RETURN NEXT;
-            CONTINUE;
-        END IF;
-        -- On debt. The sum of kept credits is read in a statement after this lock, so that it fits the balance.
-        SELECT account.balance, account.balance - account.held INTO balance, available
-        FROM credits_account AS account WHERE account.id = call.account_id FOR NO KEY UPDATE;
-        IF available - call.credits < -credits_debt_limit(call.account_id, call.debt_limit) THEN
+        IF NOT FOUND THEN
+            SELECT * INTO on_debt FROM credits_hold_on_debt(call.account_id, call.credits, call.debt_limit);
+            IF on_debt.open_holds IS NOT NULL THEN
+                debts := debts || (to_jsonb(call) || to_jsonb(on_debt));
+                CONTINUE;
+            END IF;
             DELETE FROM credits_hold WHERE id = call.hold_id;
             outcome := 'insufficient';
-            RETURN NEXT;
-            CONTINUE;
+            balance := on_debt.balance;
+            available := on_debt.available;
         END IF;
-        UPDATE credits_account AS account
-        SET held = account.held + call.credits, open_holds = account.open_holds + 1
-        WHERE account.id = call.account_id
-        RETURNING account.open_holds INTO open_holds;
-        new_debt := greatest(0, call.credits - greatest(0, available));
-        debts := debts || (to_jsonb(call) || jsonb_build_object(
-            'new_debt', new_debt, 'balance', balance, 'available', available, 'open_holds', open_holds
-        ));
+        RETURN NEXT;
     END LOOP;
 
     RETURN QUERY SELECT * FROM credits_lend(debts);

@@ -28,7 +28,7 @@ from credits.services import adjustments
 from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm
-from gateway.admin.base import OwnedRows, ReadOnlyAdmin
+from gateway.admin.base import AppendOnlyAdmin, OwnedRows, ReadOnlyAdmin
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.staff import approvals
@@ -182,7 +182,7 @@ class CreditEntryAdmin(Exportable, OwnedAdmin):
 
 
 @admin.register(ExpiryRule)
-class ExpiryRuleAdmin(ApprovedForm, ReadOnlyAdmin):
+class ExpiryRuleAdmin(ApprovedForm, AppendOnlyAdmin):
     """When given credits expire. A new rule is added after approval; none is ever changed or deleted."""
 
     saves = form_kind(
@@ -194,9 +194,6 @@ class ExpiryRuleAdmin(ApprovedForm, ReadOnlyAdmin):
     )
     list_display = ("valid_from", "days", "created_at")
     ordering = ("-valid_from",)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("credits.add_expiryrule")
 
 
 @admin.register(ExpiringLot)
@@ -230,7 +227,7 @@ def _check_ceiling(ceiling: UnbackedCeiling) -> None:
 
 
 @admin.register(UnbackedCeiling)
-class UnbackedCeilingAdmin(ApprovedForm, ReadOnlyAdmin):
+class UnbackedCeilingAdmin(ApprovedForm, AppendOnlyAdmin):
     """Ceilings on new debt and check-in credits. A new one is added after approval and is in force at once."""
 
     saves = form_kind(
@@ -243,9 +240,6 @@ class UnbackedCeilingAdmin(ApprovedForm, ReadOnlyAdmin):
     )
     list_display = ("id", "credits", "created_at")
     ordering = ("-id",)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("credits.add_unbackedceiling")
 
 
 @admin.register(UnbackedDay)

@@ -218,6 +218,13 @@ class ReadOnlyAdmin(_ReadOnly, StaffAdmin[Any]):
         return columns.shown(self.model, name, in_list=False, percents=self.percents)
 
 
+class AppendOnlyAdmin(ReadOnlyAdmin):
+    """Rows that staff with the model's `add` permission add; none is changed or deleted."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(ModelAdmin.has_add_permission(self, request))
+
+
 class OwnedRows(ReadOnlyAdmin):
     """Rows that belong to a user; `owner_path` is the relation from a row to its user."""
 

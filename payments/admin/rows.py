@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm
-from gateway.admin.base import OwnedRows, ReadOnlyAdmin, one_of
+from gateway.admin.base import AppendOnlyAdmin, OwnedRows, one_of
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.common import clock
@@ -124,7 +124,7 @@ def _check_rate(rate: PayoutRate) -> None:
         raise AboveCeiling(f"The ceiling is {settings.CEILING_PAYOUT_RATE:,} credits for 1.00.")
 
 
-class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
+class PayoutRateAdmin(ApprovedForm, AppendOnlyAdmin):
     """
     Payout rates. A new one is added after approval; none is ever changed or deleted.
 
@@ -149,9 +149,6 @@ class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
     )
     list_filter = (_CURRENCY,)
     ordering = ("currency", "-valid_from")
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("payments.add_payoutrate")
 
     def form_context(self, request: HttpRequest, row: PayoutRate | None) -> dict[str, Any]:
         rates = [] if row else rates_in_force(now=clock.now())

@@ -15,7 +15,7 @@ from unfold.widgets import (
 )
 
 from gateway.admin.actions import ReasonedActions
-from gateway.admin.base import ReadOnlyAdmin
+from gateway.admin.base import AppendOnlyAdmin
 from gateway.common import clock
 from gateway.common.errors import DomainError
 from gateway.common.fields import SAFE_INTEGER_MAX, checksum
@@ -94,7 +94,7 @@ def _sentence(decision: Decision) -> str:
     )
 
 
-class SimulatorPage(ReasonedActions, ReadOnlyAdmin):
+class SimulatorPage(ReasonedActions, AppendOnlyAdmin):
     """Adds the simulator to a sponsor's pages."""
 
     def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:

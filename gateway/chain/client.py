@@ -23,17 +23,9 @@ from gateway.chain.errors import (
     no_answer,
 )
 from gateway.chain.fees import follower_gas
+from gateway.chain.node import CHAIN_ID, NEWEST_BLOCK, Answer, Node
 from gateway.chain.node_checks import NodeChecks
-from gateway.chain.nodes import (
-    ANY_CHAIN,
-    CHAIN_ID,
-    CHECK_SECONDS,
-    NEWEST_BLOCK,
-    Answer,
-    Node,
-    NodeLimits,
-    Nodes,
-)
+from gateway.chain.nodes import ANY_CHAIN, CHECK_SECONDS, NodeLimits, Nodes
 from gateway.chain.quorum import agreed_outcome, agreed_view
 from gateway.chain.relay_states import READ_GAS, RelayStateReader
 from gateway.chain.rpc import Call, OversizedError, RpcError

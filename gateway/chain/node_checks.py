@@ -5,7 +5,8 @@ import statistics
 import threading
 from concurrent.futures import wait
 
-from gateway.chain.nodes import CHAIN_ID, CONNECT_SECONDS, NEWEST_BLOCK, WRONG_CHAIN, Node, Nodes
+from gateway.chain.node import CHAIN_ID, CONNECT_SECONDS, NEWEST_BLOCK, WRONG_CHAIN, Node
+from gateway.chain.nodes import Nodes
 from gateway.chain.rpc import NodeFault
 from gateway.chain.types import Head
 from gateway.common import clock

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 from eth_hash.auto import keccak
 
 from gateway.chain import answers, contracts, lsp6, node_errors
-from gateway.chain.nodes import NEWEST_BLOCK, Node, Nodes
+from gateway.chain.node import NEWEST_BLOCK, Node
+from gateway.chain.nodes import Nodes
 from gateway.chain.rpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,

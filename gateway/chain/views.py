@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.chain import answers, node_errors
-from gateway.chain.nodes import NEWEST_BLOCK, Node
+from gateway.chain.node import NEWEST_BLOCK, Node
 from gateway.chain.rpc import Call, ErrorAnswer, MalformedAnswer, NodeFault
 from gateway.chain.types import AccountState, ChainView, Finality, Head, Receipt
 
@@ -19,8 +19,8 @@ def view_of(
     transaction_hashes: Sequence[str],
     accounts: Sequence[str],
     confirmations: int,
-    heights: Sequence[int] = (),
-    finality: Finality | None = None,
+    heights: Sequence[int],
+    finality: Finality | None,
 ) -> ChainView:
     """
     Return one node's view; see `ChainClient.read_chain`.

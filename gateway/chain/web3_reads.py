@@ -28,8 +28,9 @@ from web3.types import LogReceipt, RPCEndpoint, RPCError, RPCResponse, TxData
 
 from gateway.chain.answers import CODE_BYTES, FULL_BLOCK_BYTES, LOGS_BYTES
 from gateway.chain.contracts import CONTRACT_ABI, PERMISSIONS_VERIFIED_TOPIC
+from gateway.chain.node import Node
 from gateway.chain.node_errors import is_call_error
-from gateway.chain.nodes import Node, Nodes
+from gateway.chain.nodes import Nodes
 from gateway.chain.relay_states import READ_GAS
 from gateway.chain.rpc import ANSWER_BYTES, Call, ErrorAnswer, MalformedAnswer, RpcError
 from gateway.chain.types import ExternalExecution, Receipt, SentTransaction

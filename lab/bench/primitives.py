@@ -30,7 +30,8 @@ from gateway.chain.contracts import (
 )
 from gateway.chain.lsp6 import permissions_key
 from gateway.chain.lsp25 import relay_digest
-from gateway.chain.nodes import Answer, Node, Nodes
+from gateway.chain.node import Answer, Node
+from gateway.chain.nodes import Nodes
 from gateway.chain.relay_states import RelayStateReader, code_answer
 from gateway.chain.rpc import Call
 from gateway.chain.signatures import recover_address

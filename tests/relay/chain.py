@@ -12,7 +12,7 @@ from devstack.world.deployer import Call as WorldCall
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.nodes import Node
+from gateway.chain.node import Node
 from gateway.chain.rpc import Call
 from gateway.chain.types import ChainView, Head, RelayQuery, RelayState, SendKind, SendOutcome, Trial
 

@@ -21,7 +21,7 @@ from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.nodes import Node
+from gateway.chain.node import Node
 from gateway.chain.signing import get_signer
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from gateway.chain import nodes as nodes_module
+from gateway.chain import node as node_module
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import AnswerTooLarge, CallReverted, NodeUnavailable
 from gateway.chain.nodes import NodeLimits
@@ -386,7 +386,7 @@ class TestBatchLimits:
         assert not [text for text in caplog.messages if "calls in a batch" in text]
 
     def test_a_limit_is_forgotten_after_a_while(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(nodes_module, "_LIMIT_SECONDS", 0)
+        monkeypatch.setattr(node_module, "_LIMIT_SECONDS", 0)
         with running(self._limited(2, lambda batch: reply([]))) as node:
             client = _client(node)
             _view(client)

@@ -1,0 +1,355 @@
+"""
+One node of the chain: its requests, how large a batch it takes, and what its failures mean for the rotation.
+
+Whatever goes wrong while its answers are read is its fault. The URL may hold an access key, so no log and no error
+shows it.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, TypeVar
+
+from gateway.chain import answers
+from gateway.chain.batches import oversized_by_contract, oversized_by_node
+from gateway.chain.connection import NodeConnection
+from gateway.chain.rpc import (
+    BatchRefused,
+    Call,
+    HttpFault,
+    MalformedAnswer,
+    NodeFault,
+    RpcError,
+    TooLarge,
+)
+from gateway.chain.types import Head, NodeHealth
+from gateway.common import clock, metrics
+from gateway.common.guards import CircuitOpen, Guard
+
+logger = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+
+CONNECT_SECONDS = 2.0
+# A node that failed is tried last for this long, so that not every request waits for its timeout again.
+_BACKOFF_SECONDS = 10.0
+# A node that answered wrongly is out of the rotation for this long, unless the others are too few.
+_WRONG_SECONDS = 60.0
+MAX_BATCH = 200
+# After this long, a node that takes only smaller batches is sent a large one again.
+_LIMIT_SECONDS = 3600.0
+# Requests to one node at a time where several nodes are read together.
+_THREADS_PER_NODE = 3
+WRONG_CHAIN = "it is of another chain"
+
+NEWEST_BLOCK = Call("eth_getBlockByNumber", ["latest", False], answers.head, max_bytes=answers.BLOCK_BYTES)
+CHAIN_ID = Call("eth_chainId", [], answers.quantity)
+
+
+class _BatchLimit:
+    """How many calls a node takes at a time, learned from what it refuses."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._limit, self._valid_until = name, MAX_BATCH, 0.0
+
+    def current(self) -> int:
+        return self._limit if time.monotonic() < self._valid_until else MAX_BATCH
+
+    def learn(self, limit: int) -> None:
+        if limit != self._limit:
+            logger.warning("chain node %s takes at most %d calls in a batch", self._name, limit)
+        self._limit, self._valid_until = limit, time.monotonic() + _LIMIT_SECONDS
+        metrics.CHAIN_BATCH_LIMIT.add(self._name, str(limit))
+
+
+class Node:
+    """One node. Safe to share between threads, each of which has a connection of its own."""
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        *,
+        chain_id: int | None,
+        timeout_seconds: float,
+        check_seconds: float,
+        places: int,
+        is_contradicted: Callable[["Node", Call], bool],
+    ) -> None:
+        """`is_contradicted` returns whether other nodes' answers to a call are small, if this node's is too large."""
+        self.name = name
+        self.timeout_seconds, self.check_seconds = timeout_seconds, check_seconds
+        self.guard = Guard(places=places)
+        self.head: Head | None = None
+        # Why it is out of the rotation, by its last check; empty if it is in.
+        self.fault = ""
+        # It failed just now: until then it is tried after the others.
+        self.backs_off_until = 0.0
+        self._url, self._chain_id, self._is_contradicted = url, chain_id, is_contradicted
+        self._thread = threading.local()
+        self._limit = _BatchLimit(name)
+        # Its last wrong answer, and until when that keeps it out of the rotation.
+        self._wrong, self._wrong_until = "", 0.0
+        self._is_failing = False
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        """Threads for requests to several nodes at once."""
+        return ThreadPoolExecutor(_THREADS_PER_NODE, thread_name_prefix="node")
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it has recently answered wrongly, so that it is asked only if the others are too few."""
+        return time.monotonic() < self._wrong_until
+
+    def read(self, read: Callable[["Node"], Answer]) -> Answer:
+        """
+        Return what `read` makes of this node's answers. Whatever it raises is this node's fault.
+
+        Raises:
+            NodeFault: the node did not answer, or not correctly; for a while it is tried last, or not at all.
+        """
+        try:
+            answer = read(self)
+        except NodeFault as fault:
+            self._note_failure(fault)
+            raise
+        except Exception as error:
+            wrong = MalformedAnswer(f"unreadable ({type(error).__name__})")
+            logger.exception("chain node %s: %s", self.name, wrong)
+            self._note_failure(wrong)
+            raise wrong from error
+        if self._is_failing:
+            self._is_failing = False
+            logger.warning("chain node %s answers again", self.name)
+        return answer
+
+    def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
+        """
+        Return each call's value; with `checked` only if the node is still of our chain.
+
+        Raises:
+            NodeFault: the node did not answer all calls, or not correctly.
+        """
+        return _all_values(self.ask(calls, checked=checked))
+
+    def ask(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
+        """
+        Return each call's value, or the `NodeFault` in place of it, in order.
+
+        Raises:
+            NodeFault: the node did not answer, or the response is not one to these calls.
+        """
+        if not calls:
+            return []
+        extra = [CHAIN_ID] if checked and self._chain_id is not None else []
+        with self._place():
+            values = self._in_pieces(calls, extra, self.timeout_seconds)
+        # The others are asked without this node's place, for they may wait for one as well.
+        return self._attributed(calls, values)
+
+    def answers_within_limit(self, call: Call) -> bool | None:
+        """
+        Return whether this node's answer to one unbatched call is within the call's limit; None for an error.
+
+        Raises:
+            NodeFault: the node did not answer, or not correctly.
+        """
+        raw = call._replace(read=lambda answer: answer)
+        try:
+            with self._place():
+                (value,) = _all_values(self._timed([raw], self.timeout_seconds))
+        except TooLarge:
+            return False
+        return None if isinstance(value, RpcError) else True
+
+    def probe(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
+        """
+        Return each call's value if the node answers within this timeout, which holds for connecting and for reading.
+
+        Raises:
+            NodeFault: it did not. The node's place in the rotation stays as it is.
+        """
+        return _all_values(self._timed(calls, timeout_seconds))
+
+    def check(self, calls: Sequence[Call]) -> list[Any]:
+        """
+        Return each call's value, whether or not the node is in the rotation or its circuit is open.
+
+        Raises:
+            NodeFault: it did not answer, or not correctly.
+        """
+        with self._failures_reported():
+            values = _all_values(self._in_pieces(calls, [], self.check_seconds))
+        self.guard.answered()
+        return values
+
+    def set_fault(self, fault: str) -> None:
+        """Take the node out of the rotation for this reason, or with none put it back; each change is logged once."""
+        if (fault == "") != (self.fault == ""):
+            if fault:
+                logger.warning("chain node %s leaves the rotation: %s", self.name, fault)
+            else:
+                logger.warning("chain node %s is back in the rotation", self.name)
+        self.fault = fault
+
+    def note_wrong(self, fault: NodeFault) -> None:
+        """Count and log a wrong answer to one call, which has no effect on the rotation."""
+        metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
+        logger.warning("chain node %s answers wrongly: %s", self.name, fault)
+
+    def health(self) -> NodeHealth:
+        """Return what this process knows of the node."""
+        fault = self.fault or ("no answer" if self.guard.is_open else "")
+        fault = fault or (f"it answers wrongly: {self._wrong}" if self.is_wrong else "")
+        age = None if self.head is None else max(0.0, clock.now().timestamp() - self.head.timestamp)
+        return NodeHealth(self.name, fault, age)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """Hold a place for a request to this node."""
+        try:
+            with self.guard.place(), self._failures_reported():
+                yield
+        except CircuitOpen as error:
+            raise HttpFault("no recent answer") from error
+
+    def _attributed(self, calls: Sequence[Call], values: Sequence[Any]) -> list[Any]:
+        """
+        Return the values, with the contract's failure in the place of each answer that is too large.
+
+        About the first of these other nodes are asked; if they contradict, it is this node's fault.
+        """
+        places = [place for place, value in enumerate(values) if isinstance(value, TooLarge)]
+        attributed = list(values)
+        for place in places:
+            attributed[place] = oversized_by_contract(calls[place])
+        if places and self._is_contradicted(self, calls[places[0]]):
+            attributed[places[0]] = oversized_by_node(calls[places[0]])
+        return attributed
+
+    def _note_failure(self, fault: NodeFault) -> None:
+        now = time.monotonic()
+        self.backs_off_until = now + _BACKOFF_SECONDS
+        if fault.is_wrong:
+            metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
+            if not self.is_wrong:
+                logger.warning("chain node %s leaves the rotation: it answers wrongly: %s", self.name, fault)
+            self._wrong, self._wrong_until = str(fault), now + _WRONG_SECONDS
+        elif not self._is_failing:
+            logger.warning("chain node %s failed: %s", self.name, fault)
+        self._is_failing = True
+
+    def _in_pieces(self, calls: Sequence[Call], extra: Sequence[Call], timeout_seconds: float) -> list[Any]:
+        """
+        Return the values of any number of calls, in batches that the node takes; `extra` is part of each of them.
+
+        The timeout is that of one batch.
+        """
+        values: list[Any] = []
+        size = self._limit.current()
+        while len(values) < len(calls):
+            piece = calls[len(values) : len(values) + max(1, size - len(extra))]
+            try:
+                if size > len(extra):
+                    got = self._exchange([*piece, *extra], timeout_seconds)
+                else:
+                    got = [
+                        *self._exchange(piece, timeout_seconds),
+                        *self._exchange(extra, timeout_seconds),
+                    ]
+            except BatchRefused as refusal:
+                sent = min(size, len(piece) + len(extra))
+                if sent <= 1:
+                    raise
+                named = refusal.limit or 0
+                size = named if 1 < named < sent else sent // 2
+                continue
+            if size < self._limit.current():
+                self._limit.learn(size)
+            values += got[: len(piece)]
+            self._check_chain(got[len(piece) :])
+        return values
+
+    def _check_chain(self, chain_ids: Sequence[Any]) -> None:
+        for chain_id in _all_values(chain_ids):
+            if chain_id != self._chain_id:
+                raise NodeFault(WRONG_CHAIN)
+
+    def _exchange(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:
+        """Return the values of one batch; where an answer is too large, the other calls are sent again without it."""
+        ends_at = time.monotonic() + timeout_seconds
+        values: list[Any] = [None] * len(calls)
+        waiting = [list(range(len(calls)))]
+        while waiting:
+            if time.monotonic() > ends_at:
+                raise HttpFault("TimeoutError")
+            places = waiting.pop()
+            try:
+                got = self._timed([calls[place] for place in places], timeout_seconds)
+            except TooLarge as fault:
+                if fault.place is not None:
+                    values[places.pop(fault.place)] = fault
+                    waiting += [places] if places else []
+                elif len(places) > 1:
+                    half = len(places) // 2
+                    waiting += [places[half:], places[:half]]
+                else:
+                    raise
+            else:
+                for place, value in zip(places, got, strict=True):
+                    values[place] = value
+        return values
+
+    @contextmanager
+    def _failures_reported(self) -> Iterator[None]:
+        """Report to the circuit breaker whether the node failed to answer, or answered wrongly or by an error."""
+        try:
+            yield
+        except HttpFault:
+            self.guard.failed()
+            raise
+        except NodeFault:
+            self.guard.answered()
+            raise
+
+    def _timed(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:
+        self._thread.method = calls[0].method
+        started = time.perf_counter()
+        try:
+            return self._connection(timeout_seconds).batch(calls)
+        finally:
+            metrics.CHAIN_REQUEST.observe(time.perf_counter() - started, self.name)
+
+    def _method_of(self, fault: NodeFault) -> str:
+        """Return the method that was answered wrongly; of a whole response, that of the batch's first call."""
+        method: str = fault.method or getattr(self._thread, "method", "")
+        return method
+
+    def _connection(self, timeout_seconds: float) -> NodeConnection:
+        """Return this thread's connection with that timeout."""
+        connections: dict[float, NodeConnection] = self._thread.__dict__.setdefault("connections", {})
+        connection = connections.get(timeout_seconds)
+        if connection is None:
+            connection = connections[timeout_seconds] = NodeConnection(
+                self._url,
+                connect_seconds=min(CONNECT_SECONDS, timeout_seconds),
+                read_seconds=timeout_seconds,
+            )
+        return connection
+
+
+def _all_values(values: Sequence[Any]) -> list[Any]:
+    """
+    Return the values.
+
+    Raises:
+        NodeFault: it is in the place of one of them.
+    """
+    for value in values:
+        if isinstance(value, NodeFault):
+            raise value
+    return list(values)

@@ -1,9 +1,12 @@
 """
-Rules for signing, the same for every caller: on one transaction, and on the entries of its account nonce. Pure.
+Rules for signing, the same for every caller: on one transaction, on the entries of its account nonce, and on what a
+key spends. They read neither a clock nor a file.
 
-Keys in the service's own process keep the rules on one transaction too; the rule on account nonces needs a journal.
+Keys in the service's own process keep the rules on one transaction too; the others need a journal.
 """
 
+import math
+from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +19,8 @@ from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTran
 MAX_PER_NONCE = 256
 _MAX_ACCOUNT_NONCE = 2**63 - 1
 _WORD = 32
+# The parts of a budget's window.
+_PARTS = 60
 
 
 class Kind(StrEnum):
@@ -142,3 +147,34 @@ def _length_at(calldata: bytes, at: int) -> int:
     """Return how many bytes follow the length at this position, padded to whole words."""
     length = int.from_bytes(calldata[at : at + _WORD], "big")
     return length + -length % _WORD
+
+
+class Budget:
+    """
+    The amount that a key has spent within a moving window: gas of calls, or wei of transfers.
+
+    Counts in sixtieths of the window; an amount counts for the window and at most one sixtieth longer.
+    """
+
+    def __init__(self, *, seconds: float) -> None:
+        self._part_seconds = seconds / _PARTS
+        # The number of each part with spending, and the amount.
+        self._parts: deque[tuple[int, int]] = deque()
+        self._spent = 0
+
+    def spend(self, amount: int, *, now: float) -> None:
+        """Count the amount."""
+        part = math.floor(now / self._part_seconds)
+        if self._parts and self._parts[-1][0] >= part:
+            number, before = self._parts.pop()
+            self._parts.append((number, before + amount))
+        else:
+            self._parts.append((part, amount))
+        self._spent += amount
+
+    def spent(self, *, now: float) -> int:
+        """Return the amount spent within the window."""
+        oldest = math.floor(now / self._part_seconds) - _PARTS
+        while self._parts and self._parts[0][0] < oldest:
+            self._spent -= self._parts.popleft()[1]
+        return self._spent

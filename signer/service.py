@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 from eth_hash.auto import keccak
 
-from signer.budget import Budget
 from signer.journal import Account, Journal, Slot
 from signer.keys import Key, Keyring, KeyUnusable, MemoryKey
 from signer.messages import KeyList, Outcome, SigningRequest
-from signer.policy import Entry, Kind, TransactionLimits, check_nonce, check_relayed, check_transfer
+from signer.policy import Budget, Entry, Kind, TransactionLimits, check_nonce, check_relayed, check_transfer
 from signer.targets import NodeUnavailable, Targets, Trust
 from signer.transactions import (
     PolicyViolation,

@@ -13,6 +13,8 @@ from signer.keys import KeyUnusable
 from signer.transactions import address_of, recoverable
 
 _ALGORITHM = "ECDSA_SHA_256"
+# The timeout of connecting, and of reading an answer.
+_SECONDS = 1.5
 
 
 class KmsKey:
@@ -53,15 +55,15 @@ def _unusable(key_id: str, error: Exception) -> KeyUnusable:
     return KeyUnusable(f"AWS KMS, key {key_id}: {type(error).__name__}")
 
 
-def kms_client(*, endpoint: str = "", seconds: float = 1.5) -> Any:
+def kms_client(*, endpoint: str = "") -> Any:
     """
-    Return a client that tries twice, with this timeout; both together are shorter than the service's timeout.
+    Return a client that tries twice; both tries together are shorter than the service's timeout.
 
     Region and credentials come from AWS's own variables or the host's role.
     """
     config = Config(
-        connect_timeout=seconds,
-        read_timeout=seconds,
+        connect_timeout=_SECONDS,
+        read_timeout=_SECONDS,
         retries={"total_max_attempts": 2},
         max_pool_connections=32,
     )

@@ -49,13 +49,13 @@ class SignedTransaction:
     transaction_hash: str
 
 
-def signing_digest(transaction: UnsignedTransaction, *, value_wei: int = 0) -> bytes:
+def signing_digest(transaction: UnsignedTransaction, *, value_wei: int) -> bytes:
     """Return the digest to sign."""
     return _digest(_encoded(_fields(transaction, value_wei)))
 
 
 def with_signature(
-    transaction: UnsignedTransaction, signature: bytes, *, value_wei: int = 0
+    transaction: UnsignedTransaction, signature: bytes, *, value_wei: int
 ) -> SignedTransaction:
     """Return the signed bytes of a transaction; the signature is 65 bytes of r, s and the recovery id."""
     return _signed(_encoded(_fields(transaction, value_wei)), signature)

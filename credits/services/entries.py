@@ -132,7 +132,7 @@ def adjust_sponsor(
     return _post_to_sponsor(params)
 
 
-def move_of_sponsor(*, sponsor_id: int, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
+def move_of_sponsor(*, sponsor_id: int, credits: int, source: str, key: str, reason: str) -> CreditEntry:
     """
     Grant a sponsor, who has an account, credits, or take them back if negative; the balance may become negative.
 

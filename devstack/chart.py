@@ -16,7 +16,7 @@ import yaml
 
 from devstack.console import echo, echo_error
 from devstack.files import DATA, PROJECT
-from gateway.common.processes import PROCESSES, USED_BY, withheld
+from gateway.processes import PROCESSES, USED_BY, withheld
 
 CHART, RENDERED = PROJECT / "deploy" / "chart", PROJECT / "deploy" / "rendered"
 VALUES = ("small", "production", "kms", "external-signer")
@@ -29,7 +29,7 @@ _OPERATORS = ("keda.sh/", "monitoring.coreos.com/")
 
 def process_files() -> dict[Path, str]:
     """Return the files generated from the list of secrets: the chart's list, and an environment file per process."""
-    head = "# Written by `make chart` from gateway/common/processes.py; not to be edited.\n"
+    head = "# Written by `make chart` from gateway/processes.py; not to be edited.\n"
     deployed = [process for process in PROCESSES if process != "build"]
     uses = {process: [name for name, users in USED_BY.items() if process in users] for process in deployed}
     files = {CHART / "secrets.yaml": head + yaml.safe_dump(uses, sort_keys=False)}

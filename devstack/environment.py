@@ -24,7 +24,7 @@ from devstack.files import read_json, write_json
 from devstack.services.outside import Outside
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.world.keys import address_of
-from gateway.common.processes import RANDOM, SIGNING, withheld
+from gateway.processes import RANDOM, SIGNING, withheld
 
 CREDIT_WEI = 10**12
 CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff add another one

@@ -1,5 +1,5 @@
 """
-Every setting of the service. `gateway.common.env` reads those that an operator may change from the environment.
+Every setting of the service. `gateway.env` reads those that an operator may change from the environment.
 
 `docs/configuration.md` describes every variable that is read here. A variable without a default must be set. The other
 settings are constants; tests and development stacks override some of them. Names end in the unit.
@@ -15,8 +15,9 @@ import django_stubs_ext
 from corsheaders.defaults import default_headers
 from django.core.exceptions import ImproperlyConfigured
 
+from gateway import env, processes
 from gateway.admin.theme import NAME, THEME
-from gateway.common import env, processes, redis_urls
+from gateway.common import redis_urls
 from gateway.common.logging import configure_structlog, logging_settings
 from gateway.openapi import OPENAPI
 from gateway.schedule import periodic_tasks

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.common import redis_urls
-from gateway.common.processes import RANDOM
+from gateway.processes import RANDOM
 from relay.services.accepting import contention
 
 

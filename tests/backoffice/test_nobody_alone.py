@@ -25,7 +25,7 @@ from earnings.models import AdNetwork, HoldReason, Postback, PostbackState
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, carry_out
 from gateway.chain.signing import get_signer, set_signer
 from gateway.common.errors import DomainError
-from gateway.common.processes import withheld
+from gateway.processes import withheld
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import AboveCeiling, AnotherRoleDecides, Kind, OwnRequest
 from gateway.staff.models import ApprovalRequest

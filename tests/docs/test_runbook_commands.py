@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from gateway.common.processes import withheld
+from gateway.processes import withheld
 from tests.docs.pages import ROOT
 from tests.docs.runbook import SERVICES, Typed, typed, unknown_words
 from tests.factories import random_address

@@ -9,7 +9,7 @@ from django.db import connection
 
 from devstack.chart import RENDERED, VALUES, chart_digest
 from devstack.files import PROJECT
-from gateway.common.processes import USED_BY
+from gateway.processes import USED_BY
 from tests.gateway.test_container_files import SIGNER_CLIENTS, WITHOUT_SIGNER
 
 Objects = dict[tuple[str, str], dict[str, Any]]

@@ -17,7 +17,7 @@ from django.conf import settings
 
 from devstack.chart import process_files
 from devstack.processes import Web
-from gateway.common.processes import USED_BY, withheld
+from gateway.processes import USED_BY, withheld
 from signer import probe
 from signer.configuration import Misconfigured, configure
 from tests.gateway.test_wiring import settings_with

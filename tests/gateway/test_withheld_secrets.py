@@ -4,7 +4,7 @@ import pytest
 from django.core.checks import ERROR, CheckMessage, run_checks
 from pytest_django import Settings
 
-from gateway.common.processes import PROCESSES, USED_BY, withheld
+from gateway.processes import PROCESSES, USED_BY, withheld
 from tests.gateway.test_wiring import settings_with
 
 

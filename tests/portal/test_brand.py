@@ -10,7 +10,7 @@ from django.conf import settings as settings_of_django
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from gateway.common import env
+from gateway import env
 from gateway.web.brand import GROUNDS_DARK, GROUNDS_LIGHT, READABLE, contrast, readable_colour, tinted_grounds
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from devstack.services.stack import Services
 from gateway.chain.signing import set_signer
-from gateway.common.processes import withheld
+from gateway.processes import withheld
 from relay import checks
 from tests.relay.chain import node_away
 

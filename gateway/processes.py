@@ -1,7 +1,7 @@
 """
 The processes of the service, and the secrets that each of them uses.
 
-`gateway.common.env` refuses secrets that are not in a process's list. `make chart` writes the files for `compose.yaml`
+`gateway.env` refuses secrets that are not in a process's list. `make chart` writes the files for `compose.yaml`
 and the Helm chart from these lists.
 """
 

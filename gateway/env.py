@@ -22,7 +22,7 @@ from limits import parse_many
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from gateway.common.processes import withheld
+from gateway.processes import withheld
 
 # Shorter secrets could be found by brute force.
 MIN_SECRET_LENGTH = 32

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from gateway.common import env
+from gateway import env
 
 NAME = "A_SETTING_OF_THE_TESTS"
 

@@ -8,7 +8,6 @@ class RelayConfig(AppConfig):
     """The relay, with its system checks."""
 
     name = "relay"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from gateway.chain.signing import get_signer

@@ -78,8 +78,10 @@ class TrialPage(StaffAdmin[AdNetwork]):
             "title": f"Try a postback of {network}",
             "opts": self.opts,
             "form": form,
-            "result": result,
+            "submit_label": "Try",
+            "sentence": result.sentence if result else "",
             "details": result.accepted.details() if result and result.accepted else [],
             "back": self.page_url("change", network.pk),
+            "back_label": "Back to the network",
         }
-        return TemplateResponse(request, "admin/earnings/adnetwork/try.html", context)
+        return TemplateResponse(request, "admin/form_with_result.html", context)

@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils.html import format_html
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminTextareaWidget,
@@ -134,10 +135,12 @@ class SimulatorPage(ReasonedActions, AppendOnlyAdmin):
             "title": f"Would {sponsor.name} pay for a call?",
             "opts": self.opts,
             "form": form,
+            "submit_label": "Ask",
             "back": self.page_url("change", sponsor.pk),
+            "back_label": "Back to the sponsor",
             **result,
         }
-        return TemplateResponse(request, "admin/sponsors/sponsor/simulate.html", context)
+        return TemplateResponse(request, "admin/form_with_result.html", context)
 
 
 def _result(sponsor: Sponsor, call: ImaginedCall) -> dict[str, Any]:
@@ -145,5 +148,8 @@ def _result(sponsor: Sponsor, call: ImaginedCall) -> dict[str, Any]:
         decision = simulate(sponsor=sponsor, call=call, now=clock.now())
     except DomainError as refusal:
         return {"sentence": refusal.detail}
-    refusals = [(each.version.policy, each.refusal.code, each.refusal.detail) for each in decision.refusals]
-    return {"sentence": _sentence(decision), "refusals": refusals}
+    details = [
+        (each.version.policy, format_html("{} <code>{}</code>", each.refusal.detail, each.refusal.code))
+        for each in decision.refusals
+    ]
+    return {"sentence": _sentence(decision), "details": details}

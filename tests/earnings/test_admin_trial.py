@@ -38,7 +38,7 @@ def _try(
     url = f"/admin/earnings/adnetwork/{network.row.pk}/try/"
     page = staff.post(url, {"address": address, "signature": signature, "body": body})
     assert page.content.decode().count("<dt") == len(page.context["details"])
-    return page.context["result"].sentence, dict(page.context["details"])
+    return page.context["sentence"], dict(page.context["details"])
 
 
 def test_a_network_that_we_report_to_calls_nothing() -> None:

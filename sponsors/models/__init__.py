@@ -1,17 +1,14 @@
 """Sponsors: members and keys, policies and what they have used, and transfers of credits to sponsors."""
 
+from sponsors.models.members import ApiKey, Member, MemberSession, Sponsor
 from sponsors.models.policies import (
     FOLLOWS,
     FUNCTIONS,
     PROFILE,
-    ApiKey,
-    Member,
-    MemberSession,
     Policy,
     PolicyVersion,
     ProfileRule,
     RefusalCount,
-    Sponsor,
     SponsoredCall,
     Usage,
     UsageScope,

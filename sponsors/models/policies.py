@@ -1,8 +1,8 @@
 """
-Sponsors with their members, the policies by which they pay for others' relay calls, and what their policies have used.
+The policies by which sponsors pay for others' relay calls, whom they trust, and what they have used.
 
-A sponsor owns a credit account (`credits.CreditAccount.sponsor`). Its account's row is the lock of everything that its
-policies count: `sponsors/functions.sql` takes it before it reads or changes a `Usage`.
+The row of a sponsor's credit account is the lock of everything that its policies count: `sponsors/functions.sql` takes
+it before it reads or changes a `Usage`.
 """
 
 from collections.abc import Sequence
@@ -22,120 +22,13 @@ from gateway.common import sql_functions
 from gateway.common.fields import AddressField, HashField, Uint256Field, checksum
 from gateway.common.models import APPEND_ONLY
 from gateway.common.public_http import AddressRefused, Exceptions, require_usable
+from sponsors.models.members import Sponsor
 
 # The contract of what a profile does to itself, as in `sponsors.rules.calls`, which is above this module.
 PROFILE = "profile"
 
 # Counts and holds what a call costs its sponsor, and corrects it when the call ends.
 FUNCTIONS = sql_functions.register(Path(__file__).parents[1])
-
-
-class Sponsor(models.Model):
-    """An organisation that pays for its users' relay calls out of a credit account of its own."""
-
-    slug = models.SlugField(max_length=40, unique=True, help_text="Calls name the sponsor by it.")
-    name = models.CharField(max_length=80)
-    is_frozen = models.BooleanField(db_default=False, help_text="A frozen sponsor pays for no new calls.")
-    alarm_credits = models.BigIntegerField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1)],
-        help_text="Members are notified when fewer credits are left. Leave empty for no alarm.",
-    )
-    is_default = models.BooleanField(
-        db_default=False,
-        help_text="The default sponsor pays for calls of users without credits if no other sponsor does.",
-    )
-    created_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        permissions = [
-            ("freeze_sponsor", "Can freeze sponsors and switch off policies"),
-            ("fund_sponsor", "Can ask for an adjustment of a sponsor's credits"),
-        ]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["is_default"], condition=Q(is_default=True), name="sponsors_sponsor_one_default"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return self.slug
-
-
-class Member(models.Model):
-    """
-    A person who acts for a sponsor, signed in with a profile, or as the owner of an e-mail address.
-
-    The last owner stays until staff add another.
-    """
-
-    class Role(models.TextChoices):
-        VIEWER = "viewer", "Viewer: sees everything, changes nothing"
-        MANAGER = "manager", "Manager: also keys and funds"
-        OWNER = "owner", "Owner: also members"
-
-    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="members", db_index=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="memberships")
-    role = models.CharField(max_length=7, choices=Role)
-    # Null, so that the unique key leaves members with profiles alone.
-    email = models.EmailField(null=True, help_text="Address of a member without a profile.")  # noqa: DJ001
-    created_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["sponsor", "user"], name="sponsors_member_once"),
-            models.UniqueConstraint(fields=["sponsor", "email"], name="sponsors_member_email"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.role} {self.user_id} of sponsor {self.sponsor_id}"
-
-
-class MemberSession(models.Model):
-    """
-    A session of a member without a profile, which ends with the membership.
-
-    The token has 256 random bits, so its SHA-256 needs no salt.
-    """
-
-    member = models.ForeignKey(Member, models.CASCADE, related_name="sessions")
-    token_hash = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField()
-    expires_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"session {self.pk} of member {self.member_id}"
-
-
-class ApiKey(models.Model):
-    """
-    A key with which a sponsor's server uses the API. The key has 256 random bits, so its SHA-256 needs no salt.
-
-    A rotated key ends at `expires_at`, a revoked one has ended.
-    """
-
-    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="keys")
-    name = models.CharField(max_length=40, help_text="What the key is used for.")
-    key_hash = models.CharField(max_length=64, unique=True)
-    hint = models.CharField(max_length=8, help_text="The key's last characters.")
-    scopes = ArrayField(models.CharField(max_length=8))
-    networks = ArrayField(
-        models.CharField(max_length=43),
-        default=list,
-        help_text="Networks that may use the key. An empty list allows all.",
-    )
-    created_at = models.DateTimeField(db_default=Now())
-    expires_at = models.DateTimeField(null=True)
-    last_used_at = models.DateTimeField(null=True, help_text="Recorded to the hour.")
-    revoked_at = models.DateTimeField(null=True)
-
-    class Meta:
-        verbose_name = "API key"
-        verbose_name_plural = "API keys"
-
-    def __str__(self) -> str:
-        return f"{self.name} …{self.hint}"
 
 
 class Policy(models.Model):

@@ -93,19 +93,30 @@ def _open_payment(row: Subscription, *, now: datetime) -> tuple[SubscriptionStat
 
 def _next_charge(row: Subscription, *, now: datetime) -> tuple[int | None, datetime | None]:
     """Return what the next invoice will charge, with quantities, discounts, tax and further lines: Stripe's preview."""
-    rests = row.is_resting and (row.rests_until is None or row.rests_until > row.current_period_end)
-    if row.status in Subscription.ENDED or row.cancels_at_period_end or rests:
-        return None, None
-    if row.status == Subscription.Status.INCOMPLETE:
-        return row.amount_minor, row.synced_at  # Stripe previews nothing before the first payment.
     try:
+        if _charges_no_more(row) and row.status not in Subscription.ENDED:
+            # A clerk may have resumed it at Stripe's dashboard, and the event has not arrived.
+            synchronisation.refresh(
+                customer=row.customer, subscription_id=row.stripe_subscription_id, now=now
+            )
+            row.refresh_from_db()
+        if _charges_no_more(row):
+            return None, None
+        if row.status == Subscription.Status.INCOMPLETE:
+            return row.amount_minor, row.synced_at  # Stripe previews nothing before the first payment.
         charge = get_billing_client().next_charge(subscription_id=row.stripe_subscription_id)
     except BillingUnavailable:
-        return row.next_minor, row.next_previewed_at
+        return (None, None) if _charges_no_more(row) else (row.next_minor, row.next_previewed_at)
     # A preview of other terms than the row's would outlive them.
     same = Subscription.objects.filter(pk=row.pk, amount_minor=row.amount_minor, status=row.status)
     same.update(next_minor=charge, next_previewed_at=now)
     return charge, now
+
+
+def _charges_no_more(row: Subscription) -> bool:
+    """Return whether Stripe charges nothing when the running period ends, as far as the row knows."""
+    rests = row.is_resting and (row.rests_until is None or row.rests_until > row.current_period_end)
+    return row.status in Subscription.ENDED or row.cancels_at_period_end or rests
 
 
 def _next_step(row: Subscription, state: SubscriptionState | None, *, now: datetime) -> NextStep:

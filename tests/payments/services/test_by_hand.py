@@ -340,6 +340,30 @@ class TestPrices:
         assert double.v1.charges.list().data[0].amount == promised
         assert _rules(double) == []
 
+    @pytest.mark.parametrize(
+        ("ended", "resumed"),
+        [
+            ({"cancel_at_period_end": True}, {"cancel_at_period_end": False}),
+            ({"pause_collection": {"behavior": "void"}}, {"pause_collection": ""}),
+        ],
+    )
+    def test_a_plan_that_a_clerk_has_resumed_has_a_next_cost_before_an_event_arrives(
+        self,
+        double: DoubleAccount,
+        subscriber: Payer,
+        clerk: Clerk,
+        amount: int,
+        ended: dict[str, Any],
+        resumed: dict[str, Any],
+    ) -> None:
+        clerk.change(_id(subscriber), **ended)
+        process_all_events(double)
+        assert _next_cost(double, subscriber) is None
+        clerk.change(_id(subscriber), **resumed)
+        assert _next_cost(double, subscriber) == amount
+        _renew(double, subscriber)
+        assert double.v1.charges.list().data[0].amount == amount
+
     def test_an_upsert_leaves_one_item_of_ours_with_quantity_one(
         self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
     ) -> None:

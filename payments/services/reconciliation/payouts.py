@@ -59,11 +59,7 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
         return
     wanted = f"{invoice.collected_minor} {invoice.currency} collected at {invoice.paid_at:%Y-%m-%d %H:%M}"
     if not payouts.is_payable(invoice=invoice):
-        # Free for our product, perhaps beside lines of others that the card paid.
-        is_free = (
-            invoice.settlement in {Settlement.FREE, Settlement.COLLECTED} and not invoice.collected_minor
-        )
-        if not is_free:
+        if invoice.settlement != Settlement.FREE:
             yield _without_payout(invoice, ids)
         return
     try:

@@ -223,7 +223,7 @@ class TestSeveralPayments:
         assert double.controls.pay_invoice_part(invoice.id, 300)["amount_paid"] == 300
         assert _rules(double) == []
 
-    def test_what_was_collected_for_another_product_alone_is_not_ours_to_find(
+    def test_a_free_month_beside_another_product_is_found_once_the_other_is_paid(
         self, double: DoubleAccount, payer: Payer, clerk: Clerk, amount: int
     ) -> None:
         process_all_events(double)
@@ -238,7 +238,9 @@ class TestSeveralPayments:
         assert _findings(double) == []
         assert double.v1.invoices.pay(invoice.id).amount_paid == amount
         process_all_events(double)
-        assert _findings(double) == []
+        (finding,) = _findings(double)
+        assert (finding["rule"], finding["wanted"]) == (Rule.INVOICE_WITHOUT_PAYOUT, "paid by card")
+        assert payer.payouts == []
 
     def test_a_refund_of_any_payment_takes_its_part_back(
         self, double: DoubleAccount, subscriber: Payer, payments: list[str], amount: int

@@ -27,7 +27,7 @@ _NAMESPACES = Path("/run/netns")
 _PROGRAMS = ("ip", "nsenter", "unshare")
 _LOCK = Path("/run/gwc.lock")
 # Whether packets that cross a bridge pass iptables; the file is there while the kernel can do that.
-_BRIDGES_FILTERED = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
+BRIDGES_FILTERED = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,14 @@ def remove_everything() -> None:
         subprocess.run(["ip", "link", "delete", link.name], capture_output=True, check=False)
 
 
-def check_forwarding() -> None:
+def check_forwarding(bridges_filtered: Path = BRIDGES_FILTERED) -> None:
     """
     Refuse a machine as a Docker engine leaves it.
 
     Raises:
         RuntimeError: its packet filter drops what goes from host to host.
     """
-    is_filtered = _BRIDGES_FILTERED.exists() and _BRIDGES_FILTERED.read_text().strip() == "1"
+    is_filtered = bridges_filtered.exists() and bridges_filtered.read_text().strip() == "1"
     if not is_filtered or shutil.which("iptables") is None:
         return
     rules = subprocess.run(["iptables", "-S", "FORWARD"], capture_output=True, text=True, check=False).stdout

@@ -80,11 +80,10 @@ def test_a_machine_that_drops_what_the_hosts_send_each_other_is_refused_at_once(
         switch.write_text(f"{filtered}\n")
     iptables.write_text(f"#!/bin/sh\necho '-P FORWARD {policy}'\necho '-A FORWARD -j DOCKER-USER'\n")
     iptables.chmod(0o755)
-    monkeypatch.setattr(network, "_BRIDGES_FILTERED", switch)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
 
     expected = (
         pytest.raises(RuntimeError, match="iptables -P FORWARD ACCEPT") if is_refused else nullcontext()
     )
     with expected:
-        network.check_forwarding()
+        network.check_forwarding(switch)

@@ -3,8 +3,6 @@
 from pathlib import Path
 from unittest import mock
 
-import pytest
-
 from devstack.rpc import Rpc
 from devstack.wallet import Wallet
 from lab.chaos.traffic import Call
@@ -28,11 +26,13 @@ def test_whoever_has_not_succeeded_since_the_fault_is_named() -> None:
     assert idle_since(_EXPOSITION, since=1_650_000_000) == ["broadcasting", "never-again"]
 
 
-def test_a_primary_that_answers_only_once_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[list[network.Host]] = [[], [network.DATABASES[1]], []]
-    monkeypatch.setattr(state, "_primaries", lambda _: answers.pop(0))
+def test_a_primary_that_answers_only_once_is_found() -> None:
+    # Each of the three hosts is asked in turn, and the second one is the primary in the second round.
+    answers = iter([False] * 4 + [True] + [False] * 4)
+    cluster = mock.Mock()
+    cluster.patroni.side_effect = lambda _: mock.Mock(is_primary=next(answers))
 
-    assert state.primary_of(mock.Mock()) == network.DATABASES[1]
+    assert state.primary_of(cluster) == network.DATABASES[1]
 
 
 def test_the_longest_silence_reaches_to_the_end() -> None:

@@ -34,19 +34,31 @@ from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import receive_event
 
 _DAY = 86_400
-# How many days half a month has.
-_HALF_MONTH = (14, 16)
-# The part of the webhooks that arrive, and of these the part that arrives twice.
-_ARRIVING, _TWICE = 0.5, 0.1
+# The part of the webhooks that arrive which arrives twice.
+_TWICE = 0.1
 # The number of people whose promised price is remembered, in each half of a month.
 _PROMISED = 12
 _PACKS = 3
 
 
 class Course:
-    """People at one Stripe account, and what was counted."""
+    """
+    People at one Stripe account, and what was counted.
 
-    def __init__(self, double: DoubleAccount, store: Path, *, people: int, rate: int) -> None:
+    Half a month has one of `days`, and `arriving` is the part of the webhooks that arrive.
+    """
+
+    def __init__(
+        self,
+        double: DoubleAccount,
+        store: Path,
+        *,
+        people: int,
+        rate: int,
+        days: range = range(14, 17),
+        arriving: float = 0.5,
+    ) -> None:
+        self._days, self._arriving = days, arriving
         self.double, self.comparison = double, Comparison(double, store, rate=rate)
         self.people = [Person(double) for _ in range(people)]
         self.counts: Counter[str] = Counter()
@@ -68,11 +80,12 @@ class Course:
     def month(self, acting: float) -> None:
         """Let two halves of a month pass, each with `acting` acts for a person on average, and compare."""
         for _ in range(2):
-            for person in random.choices(self.people, k=max(1, int(len(self.people) * acting))):
+            acts = max(1, int(len(self.people) * acting)) if acting else 0
+            for person in random.choices(self.people, k=acts):
                 self._act(person)
             self._top_up()
             self._promise()
-            self.double.pass_time(random.randint(*_HALF_MONTH) * _DAY)
+            self.double.pass_time(random.choice(self._days) * _DAY)
             self.deliver()
             self._keep_promises()
             # Beat runs them at least every day. Stripe keeps events for 30 days, fewer than two halves may have.
@@ -150,7 +163,7 @@ class Course:
         self._delivered, self._delivered_at = {event["id"] for event in new}, self.double.now()
         # No task but the one that asks for undelivered events learns of a deleted customer.
         arriving = [
-            event for event in new if random.random() < _ARRIVING or event["type"] == "customer.deleted"
+            event for event in new if random.random() < self._arriving or event["type"] == "customer.deleted"
         ]
         arriving += [event for event in arriving if random.random() < _TWICE]
         random.shuffle(arriving)

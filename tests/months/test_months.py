@@ -8,7 +8,6 @@ import pytest
 
 from devstack.services.stack import Services
 from payments.models import PayoutRate
-from tests.months import course
 from tests.months.course import Course, play
 from tests.payments.stripe_accounts import DoubleAccount
 
@@ -34,14 +33,11 @@ def test_every_collected_cent_is_paid_out_or_a_finding(
 
 @pytest.mark.django_db(transaction=True)
 def test_an_old_invoice_whose_last_retry_succeeds_just_after_a_comparison_is_paid_out(
-    double: DoubleAccount, services: Services, rates: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    double: DoubleAccount, services: Services, rates: dict[str, int]
 ) -> None:
     PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=_RATE)
     double.controls.set_clock(int(datetime(2031, 6, 1, tzinfo=UTC).timestamp()))
-    monkeypatch.setattr(course, "_HALF_MONTH", (16, 16))
-    monkeypatch.setattr(course, "_ARRIVING", 0)
-    monkeypatch.setattr(Course, "_act", lambda *_: None)
-    months = Course(double, services.stripe.directory, people=1, rate=_RATE)
+    months = Course(double, services.stripe.directory, people=1, rate=_RATE, days=range(16, 17), arriving=0)
     months.begin()
     (person,) = months.people
     (card,) = double.v1.payment_methods.list({"customer": person.payer.customer.stripe_customer_id}).data

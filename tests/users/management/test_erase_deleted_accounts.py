@@ -21,6 +21,7 @@ def test_it_needs_the_owner_of_the_tables_and_none_of_the_secrets_of_other_proce
         Command().execute(skip_checks=False, force_color=False, no_color=False, every=None)
 
 
+@pytest.mark.usefixtures("owner_connection")
 def test_it_ends_at_the_signal_and_does_not_sleep_first(monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[int] = []
 
@@ -32,7 +33,6 @@ def test_it_ends_at_the_signal_and_does_not_sleep_first(monkeypatch: pytest.Monk
     def unhandled(*_: Any) -> None:
         raise AssertionError("the command leaves the signal to others")
 
-    monkeypatch.setattr(Command, "_require_owner", lambda _: None)
     monkeypatch.setattr(deletion, "erase_due", told_to_end)
     before = signal.signal(signal.SIGTERM, unhandled)
     try:

@@ -25,4 +25,4 @@ class RelayConfig(AppConfig):
         )
         process.register(loops.stopped)
         if settings.RELAY_SIGNER == "local":
-            get_signer()  # An unreadable key must fail the start, not the first call.
+            get_signer()  # An unreadable key stops the process at start, not at its first call.

@@ -43,7 +43,7 @@ def treasury(**_: Any) -> list[CheckMessage]:
     except ImproperlyConfigured:
         return [Error("RELAY_TREASURY_KEY cannot be read.", id="relay.E004")]
     except SignerUnavailable:
-        key = None  # `relayer_keys` reports this.
+        key = None  # `relayer_keys` reports this error.
     address = settings.RELAY_TREASURY_ADDRESS
     if address and not is_hex_address(address):
         return [Error("RELAY_TREASURY_ADDRESS is not an address.", id="relay.E004")]

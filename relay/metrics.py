@@ -197,7 +197,7 @@ def worker_loops() -> Iterator[Metric]:
     """
     Yield when each loop of the relay worker last ran, and how long it has stalled, in two statements.
 
-    A loop that never ran is left out.
+    A loop that has never run yields nothing.
     """
     runs = loops.last_runs()
     stalled = {stall.loop: stall.seconds for stall in loops.stalls()}

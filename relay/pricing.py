@@ -11,7 +11,7 @@ def cost_in_credits(*, gas: int, price_wei: int, credit_wei: int) -> int:
     return -(-gas * price_wei // credit_wei)
 
 
-# Above the estimate; less only where the maximum allows no more.
+# The margin above the estimate; it shrinks, to the least margin at most, if the maximum gas limit requires it.
 _MARGIN_PERCENT, _LEAST_MARGIN_PERCENT = 15, 2
 
 

@@ -9,7 +9,7 @@ from gateway.common import clock
 from relay.services.settling import reconciliation
 
 
-# It reads all calls and takes longer than the two minutes of other tasks.
+# The task reads all calls, so it may run longer than the two minutes of other tasks.
 @shared_task(name="relay.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
 def reconcile_with_chain(**_: Any) -> None:
     """

@@ -1,13 +1,16 @@
 """
-The loops of the relay worker, as threads of a Celery worker: one broadcasts, one tracks and settles,
-one funds relayers.
+The loops of the relay worker, as threads of a Celery worker.
 
-Their work is in PostgreSQL. Celery only starts and stops them with the worker; they need no message,
-so they continue while Redis is unavailable. The step starts before the worker connects to the broker. A
-worker that runs the loops must use a pool that does not fork (`solo` or `threads`), because a process
-forked beside running threads may inherit a lock that is never released.
+One broadcasts, and one tracks and settles. With a treasury or a remote signer, one funds relayers; with a remote
+signer, one completes unsigned calls.
 
-A watchdog checks that the loops make progress. If they stall, it ends the process and the supervisor restarts it.
+The loops find their work in PostgreSQL. Celery only starts and stops them with the worker; they need no
+message, so they continue while Redis is unavailable. The step starts before the worker connects to the broker.
+A worker that runs the loops must use a pool that does not fork (`solo` or `threads`), because a process forked
+beside running threads may inherit a lock that is never released.
+
+A watchdog checks that the loops make progress. If one stalls, the watchdog exits the process, and the supervisor
+restarts it.
 """
 
 import logging
@@ -46,11 +49,11 @@ FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
 CLOCK_SECONDS = 1.0
 # After a notification, calls that follow within this time join the batch; a block takes many times longer.
 _GATHERING_SECONDS = 0.1
-# Until a new block is read, the account nonces that it has used count as taken.
+# The chain is read several times per block, because account nonces count as in flight until their block is read.
 _READS_PER_BLOCK = 4
-# Between looks for sponsors' holds that a process of an older version has left behind.
+# How often to look for sponsors' holds that a process of an older version has left open or closed.
 _FOLLOW_SECONDS = 60.0
-# A loop that has not completed a run within this time is stuck.
+# A loop counts as stuck if it has not completed a run within this time.
 _STUCK_SECONDS = 180.0
 # Interval of the watchdog's checks.
 _WATCH_SECONDS = 5.0
@@ -59,10 +62,10 @@ _ENDING_SECONDS = 30.0
 
 class Loop(threading.Thread, ABC):
     """
-    Work that is repeated while this worker holds the loop's lease; no error ends it.
+    A thread that repeats its work while this worker holds the loop's lease; no error ends it.
 
-    While the node or the database is unavailable, it retries with exponential backoff and logs the begin
-    and the end of the outage at WARNING. Any other error is logged with its traceback.
+    It retries any failed run with exponential backoff. If the node or the database is unavailable, it logs the start
+    and the end of the outage at WARNING; any other error is logged with its traceback.
     """
 
     title: ClassVar[str]
@@ -177,7 +180,7 @@ class Tracking(Loop):
         self._next_at = self._follow_at = 0.0
 
     def work(self) -> int:
-        """Read the newest block; track if it is a new one. Once a minute, see what older processes have left behind."""
+        """Track the newest block if it is a new one. Once a minute, repair sponsors' holds (`settling.sponsors`)."""
         if time.monotonic() >= self._follow_at:
             self._follow_at = time.monotonic() + _FOLLOW_SECONDS
             sponsors.follow_calls()
@@ -186,7 +189,7 @@ class Tracking(Loop):
         return self._tracker.track_new_block(now=clock.now())
 
     def wait(self) -> None:
-        """Wait until the next read is due; settling a block does not delay it."""
+        """Wait until the next read is due; the time that settling took counts towards the interval."""
         self.stopping.wait(self._next_at - time.monotonic())
 
 
@@ -223,8 +226,8 @@ class Watchdog(threading.Thread):
     """
     Renews the file of the health check while this worker's loops make progress.
 
-    It ends the process when a loop is stuck, or when a loop whose lease this worker holds has stalled with work due.
-    Work that was due before this process started does not count: a restart has not helped it.
+    It exits the process if a loop is stuck, or if a loop whose lease this worker holds has stalled with work due.
+    Work that was due before this process started does not count, because a restart has not helped it.
     """
 
     def __init__(self, loops: Sequence[Loop], *, end: Callable[[int], object] = os._exit) -> None:
@@ -307,7 +310,7 @@ class RelayLoops(bootsteps.StartStopStep):
             thread.start()
 
     def stop(self, worker: Any) -> None:
-        """Let each loop finish its run."""
+        """Stop the loops after their current runs, within a time limit."""
         self._end_soon()
         self._node_checks.stop()
         deadline = time.monotonic() + _ENDING_SECONDS
@@ -317,11 +320,11 @@ class RelayLoops(bootsteps.StartStopStep):
         clock.stop()
 
     def terminate(self, worker: Any) -> None:
-        """Stop as `stop` does; the next worker repeats a run that was cut off."""
+        """Stop as `stop` does. A run that is cut off is safe: the next worker repeats it."""
         self.stop(worker)
 
     def _end_soon(self, **_: Any) -> None:
-        """Stop the loops at the signal, since the worker may take long to close its broker connection."""
+        """Tell the loops to stop as soon as shutdown begins: closing the worker's broker connection may take long."""
         for loop in self._loops:
             loop.stopping.set()
         self._watchdog.stopping.set()

@@ -20,13 +20,13 @@ from relay.services.sending import cancellation
 from relay.services.sending.broadcasting import broadcast_again
 from relay.services.settling.reorganisations import OVERTAKEN
 
-# One index has these.
+# A partial index covers exactly these statuses.
 _UNSUCCESSFUL = (
     RelayTransaction.Status.FAILED,
     RelayTransaction.Status.EXPIRED,
     RelayTransaction.Status.CANCELLED,
 )
-# Failure codes of the API in words.
+# The API's failure codes, in words for staff.
 REASONS = {
     **{refusal.code: refusal.title for refusal in CallRefused.__subclasses__()},
     "reverted": "Reverted without a reason",
@@ -196,7 +196,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="profile", ordering="profile_address")
     def profile(self, call: RelayTransaction) -> SafeString:
-        """Link to the user who sent it, by the address in the call's row, so that no join is needed."""
+        """Link to the user who sent the call. The call's row has the address, so this needs no join."""
         page = reverse("admin:users_user_change", args=[call.user_id])
         return format_html('<a href="{}">{}</a>', page, columns.short(call.profile_address))
 

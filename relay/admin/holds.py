@@ -1,4 +1,4 @@
-"""Holds of the ledger, with the release of orphaned ones."""
+"""The ledger's holds in the admin; staff can release orphaned relay holds here."""
 
 from django.contrib import admin
 
@@ -31,6 +31,6 @@ admin.site.unregister(CreditHold)
 
 @admin.register(CreditHold)
 class OrphanedHoldAdmin(ReasonedActions, CreditHoldAdmin):
-    """Holds, with the release of orphaned ones."""
+    """Holds, with an action that releases orphaned ones."""
 
     staff_actions = (RELEASE_ORPHANED_HOLD,)

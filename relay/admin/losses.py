@@ -1,4 +1,4 @@
-"""Gas that no user pays for."""
+"""Losses in the admin: gas that the service pays."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Relayers and the transfers that fund them, with the actions that put one in or out of service."""
+"""Relayers and their top-ups in the admin, with the actions that put a relayer into service or take it out."""
 
 from django.contrib import admin
 

@@ -1,9 +1,9 @@
 """
 The paths of LSP-15 under `/api/lsp15/`, as existing wallets call them.
 
-Such wallets carry no token. The signature over the body is the authorisation,
-and it is checked as strictly as for the token's owner; credits are those of the
-profile, which must have signed in once.
+These wallets send no token. The signature in the body authorises the request, and
+the service checks it as strictly as for signed-in callers. The profile pays with its
+own credits, so it must have signed in once.
 """
 
 from functools import partial
@@ -34,16 +34,16 @@ _GWEI = 10**9
 
 
 class Lsp15Rate(NetworkRate):
-    """Counted by the caller's network before the body is read: the profile in it is only a claim."""
+    """Requests per client network, counted before the body is parsed: the profile that it names is not verified yet."""
 
     setting = "LSP15_RATE"
 
 
 def _admit(profile: str, network: str, signer: str | None) -> None:
     """
-    Count a known signer of the profile separately, and an unknown one with others of its network.
+    Count a known signer of the profile by itself, and an unknown one together with all others of its network.
 
-    So third parties can use up neither a known signer's rate nor, from their own networks, a new one's.
+    Third parties can therefore use up neither a known signer's rate limit nor, from another network, a new signer's.
     """
     if signer is None:
         check_rate("LSP15_NEW_SIGNER_RATE", f"{profile}:{network}")
@@ -76,7 +76,7 @@ class Lsp15ViewSet(ViewSet):
         """Return the hash of the transaction that executes the call."""
         body = Lsp15ExecuteSerializer.read(request.data)
         claimed = body.get("keyManagerAddress")
-        # Without one, the service looks up which key manager the call is for.
+        # Without a key manager in the body, the service looks up the profile's; `address` is a placeholder until then.
         call = relay_call(key_manager=claimed or body["address"], transaction=body["transaction"])
         user = lsp15.owner_of_profile(
             address=body["address"],
@@ -118,7 +118,7 @@ class Lsp15ViewSet(ViewSet):
             admit=_admitting(body["address"], request),
         )
         answer = {"quota": _as_gas(reading.available), "unit": "gas"}
-        # LSP-15 allows omitting both; a wallet would show 0 as used up, and -1 as a day in 1969.
+        # LSP-15 lets a server omit both. A wallet would show 0 as a used-up quota, and -1 as a day in 1969.
         if reading.has_period:
             answer |= {"totalQuota": _as_gas(reading.total), "resetDate": reading.reset_date}
         return Response(answer)

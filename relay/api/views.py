@@ -50,7 +50,7 @@ _TOKEN: Any = [{"accessToken": []}]
 
 
 class ExecuteRate(RateLimit):
-    """Relay calls per user; the hold limits the spend, this limits the work."""
+    """Relay calls per user. The hold limits what a user spends; this rate limits the work of checking calls."""
 
     setting = "RELAY_EXECUTE_RATE"
 

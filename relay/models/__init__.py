@@ -1,7 +1,7 @@
 """
 The rows of the relay: relay transactions, attempts, relayers, and the worker's state.
 
-Every row names its chain, so that the rows of a second chain never collide with these.
+Every row has its chain's id, so that one database can serve several chains.
 """
 
 from pathlib import Path
@@ -75,5 +75,5 @@ def _functions() -> str:
     return sql_functions.register(Path(__file__).parents[1], names)
 
 
-# Accepting calls, set-based.
+# The SQL functions that accept many calls in one statement.
 FUNCTIONS = _functions()

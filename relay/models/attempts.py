@@ -14,7 +14,7 @@ from django.db.models import Q
 from gateway.common.fields import AddressField, HashField, Uint256Field
 from relay.models.calls import ChainIdField, RelayTransaction, current_chain_id
 
-# The beginning of a hash, or a shortened hash as in lists: 0x12ab34…5678
+# The beginning of a hash, or a hash as lists shorten it: 0x12ab34…5678
 HASH_PART = re.compile(r"(?P<begin>0x[0-9a-f]{6,64})(?:(?:…|\.{2,3})(?P<end>[0-9a-f]+))?", re.IGNORECASE)
 
 
@@ -23,7 +23,7 @@ class AttemptStatus(models.TextChoices):
 
     SIGNED = "signed"
     SENT = "sent"
-    # A newer attempt on the same account nonce replaced this one after it was sent, or before.
+    # A newer attempt on the same account nonce replaced this one: `REPLACED` if it was sent, `WITHDRAWN` if not.
     REPLACED = "replaced"
     WITHDRAWN = "withdrawn"
     MINED = "mined"
@@ -33,14 +33,15 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     """Filters by hash and by status."""
 
     def with_hash(self, transaction_hash: str) -> Self:
-        """Keep the one with this transaction hash, in any casing, on the chain that this process serves."""
+        """Keep the attempt with this transaction hash, in any casing, on the chain that this process serves."""
         return self.filter(chain_id=current_chain_id(), transaction_hash=transaction_hash.lower())
 
     def with_hash_like(self, part: str) -> Self:
         """
         Keep attempts whose hash matches a `HASH_PART`, on this process's chain; none for any other text.
 
-        The filter is a range of whole hashes, which the unique index serves in any collation.
+        The filter compares whole hashes with a range, because a prefix search could not use the unique index in every
+        collation.
         """
         match = HASH_PART.fullmatch(part.lower())
         if match is None:
@@ -57,7 +58,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.filter(relay_transaction__status__in=RelayTransaction.IN_PROGRESS)
 
     def unsent(self) -> Self:
-        """Keep those that wait for their first broadcast."""
+        """Keep attempts that wait for their first broadcast."""
         return self.in_progress().filter(status=Attempt.Status.SIGNED)
 
 
@@ -70,18 +71,18 @@ class Attempt(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """The purpose of the transaction."""
+        """The purpose of the attempt's transaction."""
 
         CALL = "call"
         CANCELLATION = "cancellation"
 
     Status: TypeAlias = AttemptStatus
-    # These no longer reserve the relayer's balance.
+    # In these statuses, an attempt reserves nothing of the relayer's balance.
     COSTLESS = (AttemptStatus.WITHDRAWN, AttemptStatus.MINED)
 
     chain_id = ChainIdField()
     relay_transaction = models.ForeignKey(RelayTransaction, models.PROTECT, related_name="attempts")
-    # `attempt_slot` begins with the relayer.
+    # No index of its own: that of `attempt_slot` begins with the relayer.
     relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="attempts", db_index=False)
     account_nonce = models.BigIntegerField()
     sequence = models.PositiveSmallIntegerField(default=0)
@@ -109,7 +110,7 @@ class Attempt(models.Model):
         permissions = [("export_attempt", "Can export attempts")]
         constraints = [
             models.UniqueConstraint(fields=["chain_id", "transaction_hash"], name="attempt_transaction_hash"),
-            # A relayer belongs to one chain, and so do its account nonces.
+            # The chain is not in the key, because a relayer belongs to one chain.
             models.UniqueConstraint(fields=["relayer", "account_nonce", "sequence"], name="attempt_slot"),
             models.CheckConstraint(
                 condition=Q(block_number__isnull=True, succeeded__isnull=True, gas_used__isnull=True)
@@ -118,9 +119,9 @@ class Attempt(models.Model):
             ),
         ]
         indexes = [
-            # Rows are in time order, so a week is a few pages.
+            # Rows are stored in time order, so a week of them occupies few pages.
             BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
-            # Attempts that wait for their first broadcast, independent of the number in flight.
+            # Finds attempts that wait for their first broadcast, at a cost independent of the number in flight.
             models.Index(
                 fields=["chain_id", "relayer", "account_nonce"],
                 condition=Q(status=AttemptStatus.SIGNED),
@@ -142,14 +143,15 @@ class Attempt(models.Model):
 
 class UnsignedCall(models.Model):
     """
-    A relay call between the two transactions of accepting it; the second replaces this row by the call's row.
+    A relay call that waits for its remote signature, between the two database transactions that accept it.
 
-    Its hash has not been returned to a caller. It is signed exactly as stored in `call`, so every request for its
-    signature gets the same bytes; or it is withdrawn, and its account nonce is used up otherwise.
+    The second of them replaces this row with the call's row. Until then, no caller has the call's hash. The signer
+    signs exactly what `call` stores, so each request for the signature returns the same bytes. A call that is not
+    signed is withdrawn; its account nonce is then given back or filled by a self-transfer.
     """
 
     chain_id = ChainIdField()
-    # `unsignedcall_account_nonce` begins with the relayer.
+    # No index of its own: that of `unsignedcall_account_nonce` begins with the relayer.
     relayer = models.ForeignKey(
         "relay.Relayer", models.PROTECT, related_name="unsigned_calls", db_index=False
     )

@@ -16,12 +16,12 @@ from gateway.common.models import APPEND_ONLY
 
 
 def current_chain_id() -> int:
-    """Return the id of the chain that this process serves: the chain of every new row."""
+    """Return the id of the chain that this process serves; every new row gets it."""
     return get_chain().id
 
 
 class ChainIdField(models.BigIntegerField[int, int]):
-    """The chain of a row. New rows get the chain of the process; migrations record an integer without a default."""
+    """The chain of a row. It defaults to the process's chain; migrations record a plain integer without a default."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs | {"default": current_chain_id})
@@ -46,7 +46,7 @@ class RelayStatus(models.TextChoices):
 
 
 _IN_PROGRESS = (RelayStatus.PENDING, RelayStatus.SUBMITTED)
-# By us, or by another sender.
+# Executed by one of our relayers, or by another sender.
 _EXECUTED = (RelayStatus.SUCCESS, RelayStatus.EXECUTED_EXTERNALLY)
 _ACTIVE = (*_IN_PROGRESS, *_EXECUTED)
 # Every final status except success, in the order of the indexes.
@@ -56,16 +56,16 @@ _UNSUCCESSFUL = (
     RelayStatus.CANCELLED,
     RelayStatus.EXECUTED_EXTERNALLY,
 )
-# The only failure code of a cancelled call that the caller caused, so it counts against the limits.
+# The only failure code for which a cancelled call counts against its caller's limits: the caller caused it.
 PREDECESSOR_FAILED = "predecessor-failed"
-# Whether the caller, and not staff, a node or a relayer, caused the end of a call (alias `ended`) without effect.
+# An SQL condition on a call (alias `ended`) without effect: its caller caused the end, not staff, a node or a relayer.
 CALLERS_DOING = (
     f"(ended.status <> '{RelayStatus.CANCELLED.value}' OR ended.failure_code = '{PREDECESSOR_FAILED}')"
 )
 
 
 def sql_values(*statuses: models.TextChoices) -> str:
-    """Return the statuses as the list of an SQL `IN`. They are constants, so that partial indexes apply."""
+    """Return the statuses as literals for an SQL `IN`: PostgreSQL cannot use a partial index with parameters."""
     return "({})".format(", ".join(f"'{status.value}'" for status in statuses))
 
 
@@ -76,11 +76,11 @@ class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
     """Filters by status and by nonce channel."""
 
     def in_progress(self) -> Self:
-        """Keep those that are not settled."""
+        """Keep calls that are not settled."""
         return self.filter(status__in=RelayTransaction.IN_PROGRESS)
 
     def active(self) -> Self:
-        """Keep those that occupy their relay nonce: in progress, or executed."""
+        """Keep calls that occupy their relay nonce: in progress, or executed."""
         return self.filter(status__in=RelayTransaction.ACTIVE)
 
     def of_channel(self, *, chain_id: int, key_manager: str, controller: str, channel: int) -> Self:
@@ -105,7 +105,7 @@ class RelayTransaction(models.Model):
     UNSUCCESSFUL = _UNSUCCESSFUL
 
     chain_id = ChainIdField()
-    # The indexes below begin with the user; only attempts are looked up by relayer.
+    # No indexes of their own: indexes below begin with the user, and only attempts are looked up by relayer.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions", db_index=False
     )
@@ -119,13 +119,13 @@ class RelayTransaction(models.Model):
     validity = Uint256Field(default=0)
     payload = models.BinaryField()
     signature = models.BinaryField()
-    # Accepted ahead of the chain's nonce: it depends on the calls before it in its channel.
+    # The call was accepted ahead of the chain's relay nonce, so it depends on earlier calls of its channel.
     is_follower = models.BooleanField(default=False)
     relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="transactions", db_index=False)
-    # A reorganisation reopened it after a newer call had taken its relay nonce.
+    # A reorganisation reopened the call after a newer call had taken its relay nonce.
     is_superseded = models.BooleanField(db_default=False)
     hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="relay_transaction")
-    # The returned hash; once the call is mined, the hash of the attempt that executed it.
+    # The hash that the caller was given; once the call is settled, the hash of the attempt that executed it.
     transaction_hash = HashField()
     gas_limit = models.BigIntegerField()
     expected_cost = models.BigIntegerField()
@@ -134,7 +134,7 @@ class RelayTransaction(models.Model):
     quoted_cost = models.BigIntegerField(null=True)
     credits_before = models.BigIntegerField()
     status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
-    # The status after confirmation, where it is already determined; empty otherwise, and once the call is final.
+    # The final status that the call will get, if known before confirmation; empty otherwise, and after settlement.
     terminal_status = models.CharField(max_length=20, choices=Status, blank=True, default="")
     failure_code = models.CharField(max_length=64, blank=True, default="")
     failure_detail = models.TextField(blank=True, default="")
@@ -168,16 +168,16 @@ class RelayTransaction(models.Model):
             ),
         ]
         indexes = [
-            # Rows are in time order, so the last day is a few pages.
+            # Rows are stored in time order, so the last day occupies few pages.
             BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
             models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
-            # Calls counted by the limit on calls without effect; most calls are not in this index.
+            # The calls that the limit on calls without effect counts; most calls are not in this index.
             models.Index(
                 fields=["user", "-settled_at"],
                 condition=Q(status__in=_UNSUCCESSFUL),
                 name="relaytransaction_of_limits",
             ),
-            # Statuses that staff filter by. Most calls succeed, so a list of those needs no index.
+            # Staff filter by these statuses. Most calls succeed, so a list of successes needs no index.
             models.Index(
                 fields=["status", "-id"],
                 condition=Q(status__in=_UNSUCCESSFUL),
@@ -190,7 +190,7 @@ class RelayTransaction(models.Model):
                 fields=["chain_id", "key_manager_address", "controller_address", "channel", "relay_nonce"],
                 name="relaytransaction_of_channel",
             ),
-            # Also lists all calls in progress.
+            # Also serves the list of all calls in progress.
             models.Index(
                 fields=["chain_id", "key_manager_address", "controller_address", "channel"],
                 condition=Q(status__in=_IN_PROGRESS),
@@ -203,7 +203,7 @@ class RelayTransaction(models.Model):
 
     @property
     def is_in_progress(self) -> bool:
-        """Whether the outcome is not confirmed yet."""
+        """Whether the call is not settled yet."""
         return self.status in self.IN_PROGRESS
 
     @property

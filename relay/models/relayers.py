@@ -13,8 +13,8 @@ class Relayer(models.Model):
     """
     One sending account and its next account nonce.
 
-    Account nonces are taken under this row's lock and never returned: each one is used
-    up on chain, by its call or by a self-transfer.
+    Account nonces are taken under this row's lock. Each one is used up on chain, by its call or by a self-transfer.
+    Only a nonce on which nothing was signed may be given back (`relay.services.accepting.unsigned`).
     """
 
     chain_id = ChainIdField()
@@ -34,7 +34,7 @@ class Relayer(models.Model):
     )
     retired_at = models.DateTimeField(null=True, help_text="A retired relayer is neither funded nor tracked.")
     synced_at = models.DateTimeField(null=True)
-    # PostgreSQL's timeline at the last comparison with the nodes' pools; null before the first one.
+    # PostgreSQL's timeline when the account nonce was last compared with the nodes' pools; null before the first time.
     timeline = models.BigIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -57,7 +57,7 @@ class Relayer(models.Model):
 
     @property
     def in_flight(self) -> int:
-        """Account nonces that are taken and not mined yet."""
+        """The number of account nonces that are taken and not mined yet."""
         return max(0, self.next_account_nonce - self.mined_account_nonce)
 
     @property
@@ -73,7 +73,7 @@ class Relayer(models.Model):
 
 
 class GapFiller(models.Model):
-    """A self-transfer on an account nonce without a call, which would block the relayer."""
+    """A self-transfer on an account nonce that no call uses; nodes would hold back everything behind this nonce."""
 
     relayer = models.ForeignKey(Relayer, models.PROTECT, related_name="gap_fillers")
     account_nonce = models.BigIntegerField()
@@ -114,10 +114,10 @@ class TopUpStatus(models.TextChoices):
     """The state of a top-up."""
 
     SENT = "sent"
-    # Another transfer on the same account nonce, with higher fees, replaced it.
+    # Another transfer on the same account nonce, with higher fees, replaced this one.
     REPLACED = "replaced"
     MINED = "mined"
-    # The account nonce was used by a transaction that is not ours.
+    # A transaction that the service did not send used the account nonce.
     LOST = "lost"
 
 
@@ -125,8 +125,8 @@ class TopUp(models.Model):
     """
     One transfer from the treasury to a relayer, stored before it is sent.
 
-    Its account nonce is the chain's, and only one transfer is in flight at a time, so a crash
-    between storing and sending cannot send an amount twice.
+    It uses the account nonce that the chain expects next, and only one transfer is in flight at a
+    time. A crash between storing and sending therefore cannot send an amount twice.
     """
 
     Status: TypeAlias = TopUpStatus

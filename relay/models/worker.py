@@ -11,7 +11,7 @@ from relay.models.calls import ChainIdField
 
 
 class WorkerLoop(models.Model):
-    """A loop of the relay worker: the times when it last ended a run, succeeded, and advanced a call."""
+    """A loop of the relay worker: when it last finished a run, last succeeded, and last advanced a call."""
 
     chain_id = ChainIdField()
     name = models.CharField(max_length=32)
@@ -28,10 +28,10 @@ class WorkerLoop(models.Model):
 
 class FinalBlock(models.Model):
     """
-    The newest final block up to which every settled call was compared with the chain.
+    The newest final block. Every call settled up to it was compared with the chain.
 
-    Calls that were settled in blocks above it are reopened when their block disappears. If
-    it disappears itself, the tracker stops until an operator decides.
+    If a block above it disappears, the calls that were settled in that block are reopened. If
+    the final block itself disappears, the tracker stops until an operator decides.
     """
 
     chain_id = ChainIdField(unique=True)
@@ -84,13 +84,13 @@ class Quote(models.Model):
 
 class Loss(models.Model):
     """
-    Gas that the service pays or may have to pay, because no user does.
+    Gas that the service pays, or may have to pay, instead of a user.
 
-    Reserved at its highest possible cost in the transaction that signs, and corrected to the actual cost.
+    The database transaction that signs reserves the highest possible cost; confirmation corrects it to the actual cost.
     """
 
     class Kind(models.TextChoices):
-        """What costs the service gas."""
+        """The cause of a loss."""
 
         REPLACEMENT = "replacement", "replacement that costs more than the hold"
         CANCELLATION = "cancellation", "self-transfer that cancels a call"

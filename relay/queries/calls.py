@@ -60,7 +60,7 @@ class QuotedTerms(NamedTuple):
 
 
 class CallRows(NamedTuple):
-    """Everything that the rows hold about a relay call, read before the node."""
+    """The stored data that decides about a relay call, read before any node is queried."""
 
     # The state of the caller's session; see `users.queries.session_state`.
     session_state: str | None
@@ -68,18 +68,18 @@ class CallRows(NamedTuple):
     transaction_hash: str | None
     # The next generation of this identity; 0 for the first call.
     generation: int
-    # How many generations of this identity have failed on chain, which makes its signature public.
+    # How many generations of this identity have failed on chain. A failure on chain makes the signature public.
     failures: int
     # Whether staff have paused the whole relay.
     is_paused: bool
     # When the oldest of the user's calls without effect ended, if they reach the hourly or daily limit.
     hourly_limit_since: datetime | None
     daily_limit_since: datetime | None
-    # Credits that the user's badges allow to owe; `credits_debt_limit` lowers it if a hold needs debt.
+    # The credits that the user's badges allow to owe; `credits_debt_limit` may lower the limit when a hold needs debt.
     badge_debt: int
     # The trusted codes, as `users.queries.TRUSTED_CODES` names them.
     trusted_codes: frozenset[str]
-    # Whether the call's key manager is that of the user's newest relay call, which was verified to be the profile's.
+    # Whether the user's newest relay call, which was verified, used the same key manager.
     is_pair_known: bool
     # The quote submitted with the call, if the user has a quote with this id.
     quote: QuotedTerms | None
@@ -126,8 +126,8 @@ def _call_rows(row: tuple[Any, ...]) -> CallRows:
     return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote])
 
 
-# Calls that were cancelled by staff, or because of an unfunded relayer or a lost account nonce, do not count: the
-# caller did not cause them.
+# Calls that staff cancelled, or that were cancelled for an unfunded relayer or a lost account nonce, do not count,
+# because their caller did not cause it.
 _CALL_ROWS = f"""
 SELECT {session_state(user="call.user_id", session="call.session_id", now="call.now")},
        earlier.transaction_hash, earlier.generation, earlier.failures, {is_paused_sql(RELAY)},
@@ -215,7 +215,7 @@ def next_relay_nonce(*, key_manager: str, controller: str, chain_nonce: int) -> 
 
 
 class QuotaRows(NamedTuple):
-    """Available credits and the paid period; 0 and None without rows."""
+    """Available credits and the paid period; 0 and None for a user without an account or a period."""
 
     available: int
     period: PaidPeriod | None

@@ -58,7 +58,7 @@ SELECT (SELECT count(*) FROM call WHERE status = '{_STATUS.PENDING}'),
 FROM oldest
 """  # noqa: S608 - constants of our own
 
-# Longer than any call takes to end. Calls are indexed by the time of acceptance, not of settlement.
+# Longer than any call takes to end: the index has the time of acceptance, and `ended` filters by that of settlement.
 _LONGEST = timedelta(days=1)
 
 
@@ -84,7 +84,8 @@ def top_ups(*, since: datetime) -> tuple[int, float]:
     """
     Return the wei that the treasury has sent since `since`, and the age of the transfer in flight in seconds.
 
-    The age counts from the first transfer on its account nonce; replacements do not reset it. It is 0 without one.
+    The age counts from the first transfer on its account nonce; replacements do not reset it. It is 0 if no transfer
+    is in flight.
     """
     paid_wei, age = db.only_row(_TOP_UPS, {"chain": current_chain_id(), "since": since})
     return int(paid_wei), float(age)

@@ -18,7 +18,7 @@ from users.queries import SESSION_STATE, require_active_state
 
 @dataclass(frozen=True, slots=True)
 class TransactionReport:
-    """The status record of a relay transaction. Costs and balances in credits."""
+    """The status record of a relay transaction. Costs and balances are in credits."""
 
     id: int
     status: str
@@ -26,15 +26,15 @@ class TransactionReport:
     credits_used: int
     credits_before: int
     credits_after: int
-    # Why it ended without success, and a sentence for its owner; empty in progress and after a success.
+    # Why the call ended without success: a code, and a sentence for its owner; empty in progress and after success.
     failure_code: str = ""
     failure_detail: str = ""
-    # The name of the sponsor that pays the call or a part of it; empty if the user pays alone.
+    # The name of the sponsor that pays for all or part of the call; empty if the user pays alone.
     sponsor: str = ""
 
     @property
     def is_in_progress(self) -> bool:
-        """Whether the outcome is not confirmed yet."""
+        """Whether the call is not settled yet."""
         return self.status in RelayTransaction.IN_PROGRESS
 
 
@@ -78,7 +78,7 @@ def _report_of(
 ) -> TransactionReport:
     posted = None if entry[0] is None else tuple(entry)
     used, before, after = _credits_of(status, expected_cost, before, posted)
-    # A call that is being cancelled has its reason already, and may still succeed.
+    # The row of a call that is being cancelled already has a reason, but the call may still succeed.
     failure = ("", "") if status in RelayTransaction.IN_PROGRESS else (code, _FAILURES.get(code, detail))
     return TransactionReport(row_id, status, sender, used, before, after, *failure, sponsor=sponsor or "")
 
@@ -92,7 +92,7 @@ _FAILURES = {
 
 def changed_reports(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], TransactionReport]:
     """Return reports on those of the shown relay transactions whose status has changed since."""
-    # Arrays are passed as text: adapting a list takes the driver longer than the statement takes PostgreSQL.
+    # Arrays are passed as text: the driver takes longer to adapt a list than PostgreSQL takes to run the statement.
     ids, statuses = ("{" + ",".join(map(str, column)) + "}" for column in zip(*shown, strict=True))
     rows = db.all_rows(_CHANGED, {"ids": ids, "statuses": statuses})
     return {(row[1], row[0]): _report_of(*row[1:]) for row in rows}
@@ -141,11 +141,11 @@ class ListedTransaction(Protocol):
     created_at: datetime
     settled_at: datetime | None
     failure_code: str
-    # Of the ledger entry, None before there is one.
+    # The amount of the ledger entry; None before the entry is posted.
     amount: int | None
     balance_before: int | None
     balance_after: int | None
-    # The name of the sponsor that pays the call or a part of it.
+    # The name of the sponsor that pays for all or part of the call.
     sponsor: str | None
 
 
@@ -153,7 +153,7 @@ def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]
     """
     Return the user's relay transactions, each with the columns of its ledger entry that `credits_of` reads.
 
-    They are plain rows without the long columns, because model instances would need three objects for each transaction.
+    The rows are named tuples without the long columns; model instances would need three objects for each transaction.
     """
     shown = (
         "id",
@@ -194,19 +194,19 @@ def _credits_of(
 
 
 class Spending(NamedTuple):
-    """What calls cost: typically, and this user's of each UTC day with any."""
+    """The typical cost of a call, and this user's spending on each UTC day with calls."""
 
-    # The median of the newest settled calls of all users, in credits; None before there are any.
+    # The median cost, in credits, of the successful calls among the newest ones of all users; None if there are none.
     typical_cost: int | None
     days: list[tuple[date, int]]
 
 
-# Enough calls for a median, and for a month of one user; more would make a page slow.
+# Enough calls for a median, and for one user's month. Reading more would make the page slow.
 _TYPICAL_CALLS, _CALLS_OF_USER, SPENDING_DAYS = 200, 5_000, 30
 
 
 def spending_of(*, user: User, now: datetime) -> Spending:
-    """Return the typical cost of a call, and what the user's newest calls of a month cost; two statements."""
+    """Return the typical cost of a call, and the daily cost of the user's calls of the last month; two statements."""
     typical = db.only_row(_TYPICAL_COST, {"calls": _TYPICAL_CALLS})[0]
     since = now - timedelta(days=SPENDING_DAYS - 1)
     params = {"user": user.pk, "since": since.astimezone(UTC).date(), "calls": _CALLS_OF_USER}

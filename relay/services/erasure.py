@@ -1,4 +1,4 @@
-"""Erase relay calls when an account is deleted: costs stay, with the hashes that prove them; personal data goes."""
+"""Erases personal data from relay calls when an account is deleted; costs and the hashes that prove them stay."""
 
 import secrets
 
@@ -12,7 +12,7 @@ from users.models import User
 
 _ADDRESS_BYTES = 20
 _ADDRESSES = ("profile_address", "key_manager_address", "controller_address")
-# In place of the key of a call's hold, which names the controller.
+# Replaces the key of a call's hold, which contains the controller's address.
 _ERASED_KEY = Concat(Value("relay:erased:"), Cast("pk", CharField()))
 
 
@@ -29,11 +29,11 @@ def what_is_under_way(user: User) -> str:
 
 def erase(user: User) -> None:
     """
-    Keep hashes, gas and credits of the user's calls; delete payloads and signatures; randomise each address.
+    Delete payloads and signatures of the user's calls, and replace each address with a random one; keep the rest.
 
-    Equal addresses become equal random ones, so calls of one profile stay grouped. A transaction hash still leads to
-    the call on the public chain. Holds and losses lose their keys, so that a new account of the same profile can
-    repeat a call that had failed.
+    Equal addresses get equal replacements, so calls of one profile stay grouped. The transaction hash still leads to
+    the call on the public chain. The keys of holds and losses are replaced too, so that a new account of the same
+    profile can repeat a call that had failed.
     """
     calls = RelayTransaction.objects.filter(user=user)
     for column in _ADDRESSES:

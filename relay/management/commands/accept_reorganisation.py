@@ -1,4 +1,4 @@
-"""`manage.py accept_reorganisation`: let the relay follow a chain that was reorganised deeper than finality."""
+"""`manage.py accept_reorganisation`: let the relay continue after a reorganisation that replaced a final block."""
 
 from typing import Any
 

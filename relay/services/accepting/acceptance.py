@@ -47,7 +47,7 @@ class _AccountMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LinedUpCall:
-    """An approved call that its thread accepts outside batches, because another transaction holds a lock it needs."""
+    """An approved call that its own thread accepts, outside batches: another transaction holds a lock that it needs."""
 
     approved: ApprovedCall
     ticket: Ticket
@@ -59,13 +59,13 @@ _Accepted = str | ApprovedCall | LinedUpCall | Exception
 
 def accept_together(batch: Sequence[ApprovedCall], signer: Signer) -> list[_Accepted]:
     """
-    Accept calls in one transaction; return for each its hash, its error, or the call, if it is not accepted yet.
+    Accept calls in one transaction; return for each its hash, its error, or the call itself if it must wait.
 
-    Only the first call of a channel is accepted; the others are returned for the next batch, which sees the first. If
-    a lock is not free within the lock timeout, none is accepted, and each is returned as a `LinedUpCall`.
+    Only the first call of a channel is accepted; the others are returned for the next batch, whose checks see the
+    first. If a lock is not free within the lock timeout, no call is accepted; each is returned as a `LinedUpCall`.
 
     Raises:
-        IntegrityError, _AccountMissing: one of several calls fails; accept each in its own transaction.
+        IntegrityError, _AccountMissing: one of several calls failed; the caller then accepts each one alone.
     """
     first_of = {approved.channel: place for place, approved in reversed(list(enumerate(batch)))}
     outcomes: dict[int, _Accepted] = dict(enumerate(batch))
@@ -91,24 +91,24 @@ def _accept_quickly(batch: Sequence[ApprovedCall], signer: Signer) -> Sequence[_
 
 
 def _lines_of(approved: ApprovedCall) -> tuple[Line, ...]:
-    """Return the user's line, and for a follower, which depends on one relayer, that of its channel."""
+    """Return the user's line and, for a follower, its channel's: all calls of a channel in flight use one relayer."""
     of_user = (approved.request.caller.user_id,)
     is_follower = approved.request.call.relay_nonce > approved.approval.chain_nonce
     return (of_user, approved.channel) if is_follower else (of_user,)
 
 
 def _line_up(approved: ApprovedCall) -> LinedUpCall:
-    # Behind an earlier call of the user, which the follower may have to see.
+    # A follower joins its user's line if there is one: the checks of the follower may depend on a call in it.
     line = next(filter(_lines.has, _lines_of(approved)), _lines_of(approved)[-1])
     return LinedUpCall(approved, _lines.join(line))
 
 
 def require_unlocked(user_id: int) -> None:
     """
-    Refuse a call at once while another call of the user waits for a lock that earlier ones did not get.
+    Refuse a call at once if another call of the user waits for a lock, and an earlier call did not get this lock.
 
     Raises:
-        ServiceUnavailable: one does.
+        ServiceUnavailable: the lock is still taken.
     """
     if _lines.is_blocked((user_id,)):
         raise locked()
@@ -116,7 +116,9 @@ def require_unlocked(user_id: int) -> None:
 
 def accept_alone(call: LinedUpCall) -> str | ApprovedCall:
     """
-    Accept the call after earlier ones of its user, and return its hash; the call where its sponsor is asked again.
+    Accept the call when the earlier calls of its line have ended.
+
+    Returns its hash, or the call itself if its sponsor must decide again.
 
     Raises:
         ServiceUnavailable: another transaction keeps the lock for too long; nothing is stored.
@@ -139,7 +141,7 @@ def accept_alone(call: LinedUpCall) -> str | ApprovedCall:
 def _accept(
     batch: Sequence[ApprovedCall], signer: Signer, *, lock_timeout: str | None = None
 ) -> list[str | ApprovedCall | Exception]:
-    """Decide which sponsors pay, then accept what no sponsor refuses and no policy has a question about."""
+    """Decide which sponsors pay. Then accept the calls that no sponsor refuses and about which no question is open."""
     if not any(approved.wants_sponsor for approved in batch):
         return _accept_decided(batch, signer, lock_timeout=lock_timeout)
     outcomes: dict[int, str | ApprovedCall | Exception] = dict(enumerate(sponsoring.decided(batch)))
@@ -191,24 +193,27 @@ def _accept_decided(
         outcome = _finish_waiting(batch[0]) if constraint == _WAITING and may_finish_waiting else None
         if outcome is _WITHDRAWN:
             return _accept_decided(batch, signer, lock_timeout=lock_timeout, may_finish_waiting=False)
-        # Otherwise an active call of another account uses the nonce.
+        # Without an outcome, an active call uses the nonce.
         return [outcome or RelayNonceTaken(nonce=batch[0].request.call.relay_nonce)]
     if signer.is_remote:
         outcomes |= _finish(calls, outcomes)
     return [outcomes[place] for place in range(len(batch))]
 
 
-# The constraints by which an active call, or one that waits for its signature, keeps others from its nonce.
+# The constraints that reserve a relay nonce for an active call, and for a call that waits for its signature.
 _ACTIVE, _WAITING = "relaytransaction_active_nonce", "unsignedcall_relay_nonce"
 _WITHDRAWN = SignerUnavailable("The call that had this nonce is withdrawn.")
 
 
 def _finish_waiting(approved: ApprovedCall) -> str | Exception | None:
     """
-    Have the call that waits for its signature with this call's nonce signed first; its caller has no answer yet.
+    Complete the earlier call that waits for its signature on this call's relay nonce; its caller has no answer yet.
 
-    Return its hash if this call is the same but for its validity, as when a wallet signs again after a 503; the
-    signer's error while it still waits; `_WITHDRAWN` if the signer refuses it; and None if it has the nonce for good.
+    Returns:
+        the earlier call's hash, if user and payload are the same, as when a wallet signs again after a 503;
+        the signer's error, while the earlier call still waits;
+        `_WITHDRAWN`, if the earlier call is withdrawn or gone, so that the nonce is free;
+        None, if the earlier call is another one and was stored.
     """
     request = approved.request
     finished = unsigned.finish_waiting(
@@ -229,7 +234,7 @@ def _finish_waiting(approved: ApprovedCall) -> str | Exception | None:
 
 
 def assessed(approved: ApprovedCall) -> Payers:
-    """Return who would pay for the call, and the error with which it would be refused now; nothing is stored."""
+    """Return who would pay for the call, and the error with which it would be refused now, if any. Stores nothing."""
     payers = sponsoring.payers_of(approved)
     while payers.refusal is None:
         outcome = _tried(payers.call)
@@ -240,7 +245,7 @@ def assessed(approved: ApprovedCall) -> Payers:
 
 
 def _tried(approved: ApprovedCall) -> ApprovedCall | DomainError | None:
-    """Return the error with which the call would be refused, or None; the call, if a sponsor is to be asked (again)."""
+    """Return the error with which the call would be refused, or None; the call itself if a sponsor must decide."""
     policy = policy_of([approved], get_signer())
     with transaction.atomic(durable=True):
         (slot,) = take_slots([approved], policy)
@@ -256,7 +261,7 @@ def _tried(approved: ApprovedCall) -> ApprovedCall | DomainError | None:
 def _take(
     batch: Sequence[ApprovedCall], policy: dict[str, Any]
 ) -> tuple[dict[int, Slot], dict[int, str | ApprovedCall | Exception]]:
-    """Take a slot for each call; return the slots taken, and the outcomes of the other calls, by place."""
+    """Take a slot for each call; return the slots taken, and the outcomes of the other calls, by place in the batch."""
     taken: dict[int, Slot] = {}
     outcomes: dict[int, str | ApprovedCall | Exception] = {}
     slots = take_slots(batch, policy)
@@ -275,7 +280,7 @@ def _take(
 def _sign_and_store(
     batch: Sequence[ApprovedCall], taken: dict[int, Slot], signer: Signer
 ) -> dict[int, str | Exception]:
-    """Sign with a local key and store, in the transaction that took the slots."""
+    """Sign the calls with local keys and store them, in the transaction that took their slots; return the hashes."""
     rows = {}
     for place, slot in taken.items():
         row = _row_of(batch[place], slot)
@@ -289,7 +294,7 @@ def _sign_and_store(
 def _finish(
     calls: dict[int, Unsigned], outcomes: dict[int, str | ApprovedCall | Exception]
 ) -> dict[int, str | Exception]:
-    """Sign remotely and store the calls, including those that an equal request took before."""
+    """Have the remote signer sign the calls, and store them; include calls whose slots an equal request took before."""
     finished = dict(zip(calls, unsigned.complete(list(calls.values())), strict=True)) if calls else {}
     for place, outcome in outcomes.items():
         if isinstance(outcome, WaitsForSignature):

@@ -1,9 +1,9 @@
 """
 Batches concurrent calls: one thread does the work for all waiting callers.
 
-The first caller runs at once. Callers that arrive during a run wait, and the first of them then runs a batch for all of
-them. So a single caller never waits, and under load one round trip serves many. The callers of a large batch tend to
-return together, so the run after it first waits a moment for them.
+A caller that finds no run in progress starts one at once. Callers that arrive during a run wait; then the first of them
+runs a batch for them all. An idle process therefore adds no delay, and under load one round trip serves many callers.
+The callers of a large batch tend to return together, so the next run first waits a few milliseconds for them.
 """
 
 import logging
@@ -19,14 +19,14 @@ from typing import Generic, TypeVar
 from gateway.common.errors import DomainError
 
 logger = logging.getLogger(__name__)
-# How often a caller beyond its wait limits checks whether it may still wait.
+# How often a waiting caller checks, once the run has exceeded its time limit, whether it must leave.
 CHECK_SECONDS = 0.05
 _LONGEST_SECONDS = 3600.0
 # The smallest batch whose callers are expected to return together.
 _LARGE_BATCH = 4
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# A run calls it before its first change: from then on no caller can leave. Returns the places of those that remain.
+# A run calls it before its first change; no caller can leave afterwards. Returns the places of the remaining callers.
 Seal = Callable[[], Set[int]]
 
 
@@ -47,7 +47,7 @@ class _Ticket(Generic[Item, Result]):
     def __init__(self, item: Item) -> None:
         self.item = item
         self.outcome: Result | Exception | None = None
-        # Woken to run the next batch, not with an outcome.
+        # Whether the caller was woken to run the next batch, and not because it has an outcome.
         self.leads = False
         self.has_left = False
         self.gate = threading.Lock()
@@ -122,7 +122,7 @@ class Batcher(Generic[Item, Result]):
         return min(_LONGEST_SECONDS, self._began_at + seconds - time.monotonic())
 
     def _await(self, ticket: _Ticket[Item, Result]) -> None:
-        """Wait for the outcome or for the lead; leave beyond the wait limits."""
+        """Wait for the outcome, or for this thread's turn to lead a batch; leave if the wait limits are exceeded."""
         try:
             while not ticket.gate.acquire(timeout=max(CHECK_SECONDS, self._seconds_left())):
                 self._leave_if_stuck(ticket)
@@ -156,7 +156,7 @@ class Batcher(Generic[Item, Result]):
             else:
                 logger.warning("%s items are run one by one: %s", len(batch), type(error).__name__)
         finally:
-            # Also if this thread is ended, so that the others do not wait for ever.
+            # Even if this thread is being ended: the others would wait for ever.
             self._hand_over(batch)
 
     def _next_batch(self, own: _Ticket[Item, Result]) -> list[_Ticket[Item, Result]]:
@@ -169,7 +169,7 @@ class Batcher(Generic[Item, Result]):
         return batch
 
     def _wait_for_expected(self) -> None:
-        """Wait until all expected callers have arrived, none has in a pause, or the deadline. Holds the lock."""
+        """Wait until all expected callers have arrived, none arrives in a pause, or the deadline. Holds the lock."""
         seen = -1
         while seen < len(self._waiting) < self._expected - 1:
             if (seconds := self._wait_ends_at - time.monotonic()) <= 0:

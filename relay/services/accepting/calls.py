@@ -1,4 +1,4 @@
-"""A relay call on its way through a web process: as submitted, and with what chain and rows hold about it."""
+"""A relay call in a web process: as submitted, and as approved with the stored rows and the state of the chain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from sponsors.rules.vouchers import SignedVoucher, Voucher
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner of a profile who makes a request, with a session that is not verified yet, or without a session."""
+    """The owner of the profile for which a request was sent. The session, if there is one, is not verified yet."""
 
     user_id: int
     profile_address: str
@@ -34,9 +34,9 @@ class Caller:
 @dataclass(frozen=True, slots=True)
 class SponsorChoice:
     """
-    The sponsor that a request names, its voucher, and whether the user pays where the sponsor does not.
+    The sponsor that a request names, its voucher, and whether the user pays if the sponsor does not.
 
-    Of the operator's default, `own_refusal` is the error with which the user's own account refused the call before.
+    If the sponsor is the operator's default, `own_refusal` is the error that the user's own account caused before.
     """
 
     slug: str
@@ -48,9 +48,10 @@ class SponsorChoice:
 @dataclass(frozen=True, slots=True)
 class Sponsorship:
     """
-    The version of a policy that pays `share_percent` of a call: `credits` of its hold.
+    The version of a policy that pays `share_percent` of a call, at most `credits`.
 
-    With `is_quoted`, a newer version changes nothing. `voucher` is the one that the call uses, `signer` its signer.
+    With `is_quoted`, this version pays even if the policy has a newer one. `voucher` is the voucher that the call uses,
+    and `signer` the address that signed it.
     """
 
     sponsor: str
@@ -71,13 +72,13 @@ class CallRequest:
     call: RelayCall
     identity: Identity
     now: datetime
-    # The id of the submitted quote, which may be another user's.
+    # The id of the submitted quote. It is not verified yet: the quote may belong to another user.
     quote_id: UUID | None = None
     # The id of the HTTP request, for the log and for support.
     request_id: str = ""
-    # Set where tracing is on.
+    # Set only if tracing is enabled.
     trace: tracing.Request | None = None
-    # Whether the chain has just said that profile and key manager belong together.
+    # Whether the chain was just read and confirms that profile and key manager belong together.
     is_pair_verified: bool = False
     sponsor: SponsorChoice | None = None
 
@@ -110,7 +111,7 @@ class ApprovedCall:
 
     @property
     def hold_key(self) -> str:
-        """The key of this generation of the call, so that equal requests are charged once."""
+        """The idempotency key of the hold, so that equal requests of this generation are charged once."""
         identity = self.request.identity
         return f"relay:{identity.digest}:{identity.controller}:{self.rows.generation}"
 

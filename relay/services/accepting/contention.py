@@ -1,8 +1,8 @@
 """
 Queues of calls that run outside batches, because another transaction has locked their account or relayer.
 
-A batch waits only briefly for a lock, since all its calls wait with it. Then each call runs in its own thread.
-While one waits there, the next calls that need the same lock stay out of batches too.
+A batch waits only briefly for a lock, since all its calls wait with it. After that, each call runs in its own thread.
+While one of them waits for its lock, later calls that need the same lock also stay out of batches.
 """
 
 import threading
@@ -16,14 +16,14 @@ from gateway.common.errors import ServiceUnavailable
 
 # How long a batch waits for each lock.
 BATCH_MILLISECONDS = 250
-# How long any call waits for a relayer, shorter than that, because it holds its account meanwhile.
+# How long any call waits for a relayer: less than that, because the call holds its account's lock meanwhile.
 RELAYER_MILLISECONDS = 200
-# After this time, calls of a line whose last one got no lock are tried in batches again.
+# This long after a line's last call got no lock, its calls are tried in batches again.
 _FORGOTTEN_SECONDS = 60.0
 _MOST_REMEMBERED = 10_000
 
 
-# A line's name: of a user, whose account is locked, or of a channel, whose calls in flight keep it at one relayer.
+# A line's name: a user, whose account may be locked; or a channel, whose calls in flight bind it to one relayer.
 Line = tuple[Hashable, ...]
 
 
@@ -36,9 +36,9 @@ class Ticket:
 
 class Lines:
     """
-    The lines of calls that run alone: of each line one at a time, in the order in which they joined.
+    The lines of calls that run outside batches: one call of each line at a time, in the order of joining. Thread-safe.
 
-    So a locked row occupies at most one thread and one connection of a process for each of them. Thread-safe.
+    A locked row therefore occupies at most one database connection of a process for each line.
     """
 
     def __init__(self) -> None:
@@ -48,12 +48,12 @@ class Lines:
         self._stuck_at: dict[Line, float] = {}
 
     def has(self, line: Line) -> bool:
-        """Return whether calls have to join the line."""
+        """Return whether calls must join the line instead of a batch."""
         with self._moved:
             return line in self._lines or self._is_stuck(line)
 
     def is_blocked(self, line: Line) -> bool:
-        """Return whether a call waits for a lock that earlier ones did not get, so that no other need try."""
+        """Return whether a call of the line waits for a lock that an earlier call did not get."""
         with self._moved:
             return line in self._lines and self._is_stuck(line)
 
@@ -67,10 +67,10 @@ class Lines:
     @contextmanager
     def turn(self, ticket: Ticket) -> Iterator[None]:
         """
-        Wait until all earlier calls of the line have ended, and run the block as the only one.
+        Wait until all earlier calls of the line have ended, then run the block while later ones wait.
 
         Raises:
-            ServiceUnavailable: an earlier call of the line gets no lock either.
+            ServiceUnavailable: an earlier call of the line did not get its lock.
         """
         line = ticket.line
         try:
@@ -88,7 +88,7 @@ class Lines:
                 self._moved.notify_all()
 
     def note(self, line: Line, *, got_lock: bool) -> None:
-        """Note whether the line's call got its locks."""
+        """Record whether the line's call got its locks."""
         with self._moved:
             if got_lock:
                 self._stuck_at.pop(line, None)
@@ -104,5 +104,5 @@ class Lines:
 
 
 def locked() -> ServiceUnavailable:
-    """Return the error of a call whose account or relayer another transaction has locked for too long."""
+    """Return the error for a call whose account or relayer another transaction has locked for too long."""
     return ServiceUnavailable("Another transaction uses the account or its relayer. Retry.", retry_after=2)

@@ -1,10 +1,10 @@
 """
-The gas limit of a relay call: a learned limit that the node tries again, or an estimate.
+The gas limit of a relay call: the learned limit of similar calls, which the node tries again, or an estimate.
 
 An estimate is the most expensive node call. Its limit is therefore remembered for similar calls: those of the same
 profile to the same function of the same target, with a payload of the same size. The node executes the next such call
-at exactly that limit and at the highest one. If both do the same, the limit suffices. A new estimate is requested only
-where they do not, or where the limit is far above the gas used.
+at exactly that limit and at the highest one. If both executions have the same effects, the limit suffices. A new
+estimate is requested only if they differ, or if the limit is far above the gas used.
 """
 
 import threading
@@ -22,15 +22,15 @@ from relay.pricing import gas_limit_for
 # A remembered limit may be at most this multiple of the gas used, because the hold grows with it.
 MOST_TIMES_USED = 2
 _KEPT_SECONDS = 600.0
-# Extra gas of the first call of a channel; followers never are the first.
+# Extra gas of a channel's first call, which sets its nonce from zero; a follower is never the first call.
 FIRST_OF_CHANNEL_GAS = 17_400
-# For all profiles together. A dropped limit is estimated again.
+# The number of remembered limits, for all profiles together. A call whose limit was dropped is estimated again.
 MOST_KEPT = 50_000
-# A call within calls leaves up to a 64th of the gas at each level (EIP-150). One that leaves less than this share of
-# its limit has run out of gas.
+# Each level of nested calls keeps back a 64th of the gas (EIP-150). A call that leaves less than this part of its limit
+# (1/10) has run out of gas.
 _SPARE_SHARE = 10
 _MOST_RAISES, _UNLIMITED = 2, 2**63
-# A transaction gets back at most a fifth of the gas that it used (EIP-3529), and must have had it meanwhile.
+# A transaction is refunded at most a fifth of its gas (EIP-3529), but its limit must cover the gas before the refund.
 _GAS_BEFORE_REFUND, _GAS_AFTER_REFUND = 5, 4
 # The least gas that the key manager uses before the profile executes the payload.
 _RELAYING_GAS = 80_000
@@ -66,12 +66,12 @@ def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) 
     """
     Return the gas of a call that is next in its channel, or None if the node's trial is inconclusive.
 
-    `maximum` is the highest gas limit that may be signed; the result is above it if the call does not fit. So it
-    is in the functions below.
+    `maximum` is the highest gas limit that may be signed; the result is above it if the call does not fit. Both hold
+    for the functions below as well.
 
     Raises:
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
-        AnswerTooLarge: the contracts answer more than is read.
+        AnswerTooLarge: the contracts return more data than the service reads.
     """
     if trial.is_oversized:
         raise answer_too_large()
@@ -87,10 +87,10 @@ def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) 
 
 def _has_room(gas: Gas, trial: Trial) -> bool:
     """
-    Return whether the limit is as far above the gas that the call uses at the cap as above an estimate.
+    Return whether the limit also has the full margin above the gas that the call uses when executed at the cap.
 
-    Then an inner call that runs out of gas could only be hidden by a large refund, and the limit needs no trial of its
-    own; the next similar call is compared.
+    If so, the limit needs no trial of its own: only a large refund could hide an inner call that runs out of gas. The
+    next similar call is compared at this limit.
     """
     used = trial.gas_used_at_cap
     return used is None or gas.limit >= gas_limit_for(estimate=used, maximum=_UNLIMITED)
@@ -126,7 +126,7 @@ def _compared(query: RelayQuery, *, estimate: int, maximum: int, spare: int = 0)
     simulated call does not have.
 
     Raises:
-        CallReverted: it reverts by now, at the maximum too.
+        CallReverted: the call now reverts, even at the maximum.
         NodeUnavailable: no node answered.
     """
     gas = Gas(gas_limit_for(estimate=estimate, maximum=maximum), estimate)
@@ -206,7 +206,7 @@ def shortage(*, call: RelayCall, query: RelayQuery, is_next: bool) -> int | None
 
 
 def _was_tried_too_early(trial: Trial) -> bool:
-    """Return whether the trial met another nonce than the one read before it, because a block came in between."""
+    """Return whether a new block changed the relay nonce between its read and the trial."""
     return isinstance(refusal_from_revert(trial.revert or b""), RelayNonceRefused)
 
 

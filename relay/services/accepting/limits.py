@@ -1,10 +1,10 @@
 """
 Limits on one profile's use of the relayers, so that no profile can starve the others.
 
-Calls that end without effect cost the service account nonces, and gas where they are cancelled, so their rows are
-counted. Account nonces in flight are scarce, so a profile gets a share of them, measured in open holds, which
-`relay_take_slots` counts under the account's lock. A call that the chain refuses has no row, and no user
-pays for its simulation, so each process counts those in memory.
+Calls that end without effect use up account nonces, and gas if they are cancelled; the service counts them from their
+rows. Account nonces in flight are scarce, so each profile gets a share of them. `relay_take_slots` measures the share
+in open holds, under the account's lock. A call that the chain refuses has no row, and no user pays for its simulation;
+each process counts such calls in memory.
 """
 
 import threading
@@ -23,9 +23,9 @@ def check_cancelled_calls(*, rows: CallRows, now: datetime) -> None:
     Refuse a user with too many calls that ended without effect in the last hour or day.
 
     Raises:
-        TooManyCancelledCalls: with the seconds until enough of these calls are outside the window.
+        TooManyCancelledCalls: `retry_after` is the time until enough of these calls are outside the window.
     """
-    # While the oldest of the allowed calls is in the window, all of them are.
+    # The limit is reached while the oldest of the allowed number of calls is in the window.
     limits = [
         (rows.daily_limit_since, settings.RELAY_CANCELLED_CALLS_PER_DAY, timedelta(days=1), "a day"),
         (rows.hourly_limit_since, settings.RELAY_CANCELLED_CALLS_PER_HOUR, timedelta(hours=1), "an hour"),
@@ -56,15 +56,15 @@ def check_failures(*, rows: CallRows) -> None:
 
 class RefusedCalls:
     """
-    How many calls of each sender were refused after the node had executed them, less one a second.
+    A leaky bucket for each sender: counts calls that were refused after the node had executed them, less one a second.
 
-    For one process, and safe to share between its threads.
+    Each process has its own. Thread-safe.
     """
 
     def __init__(self, *, most: int = 30, most_senders: int = 10_000) -> None:
         self._most, self._most_senders = most, most_senders
         self._lock = threading.Lock()
-        # The number, and the time on the monotonic clock at which it was counted.
+        # By sender: the level, and the time on the monotonic clock at which it was last updated.
         self._counts: dict[str, tuple[float, float]] = {}
 
     def add(self, sender: str) -> None:

@@ -1,10 +1,10 @@
 """
 Requests without a token (LSP-15): every check that needs no node comes before the first node read.
 
-Such a request costs its sender nothing, so its form is checked first, then it counts against
-its signer's rate limit, and only then is the node read. A profile's relay nonces and its mined
-calls are public. A repeat of an accepted call therefore returns its hash uncounted, and a repeat
-of a failed call is refused uncounted, so that third parties cannot use up the signer's rate.
+Such a request costs its sender nothing. The service therefore checks its form first, then counts
+it against its signer's rate limit, and only then queries a node. A profile's relay nonces and
+mined calls are public, so third parties can repeat them. A repeat of an accepted call returns its
+hash, and a repeat of a failed call is refused, without counting against the signer's rate limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from relay.services.accepting import limits, preflight, quota, submission
 from relay.services.accepting.calls import Caller, SponsorChoice
 from users.models import User
 
-# Counts a request of this signer, or of a signer new to the profile (None); raises when the rate limit is reached.
+# Counts a request of this signer, or of a signer new to the profile (None); raises if the rate limit is reached.
 Admit = Callable[[str | None], None]
 
 
@@ -36,7 +36,7 @@ def execute(
     """
     Relay a call for the user's profile and return the transaction's hash.
 
-    The profile's key manager is looked up, unless the caller names one, which must be the profile's.
+    If the caller names no key manager, the service looks up the profile's; a named one must be the profile's.
 
     Raises:
         DomainError: the call was refused, or `admit` refused the signer; nothing is stored, held or sent.
@@ -52,7 +52,7 @@ def execute(
     (rows,) = rows_of_calls([CallKey(identity, key_manager, user.pk, None, now)])
     if rows.transaction_hash is not None:
         return rows.transaction_hash
-    # Before the request is counted, so that repeats of a failed call use up no rate.
+    # Checked before the request is counted, so that repeats of a failed call do not use up the signer's rate limit.
     limits.check_failures(rows=rows)
     admit(accepted_signer(key_manager=key_manager, signers=[identity.controller]))
     try:
@@ -112,7 +112,7 @@ def owner_of_profile(*, address: str, signers: Callable[[], Sequence[str]]) -> U
 
 
 def last_key_manager(*, user: User) -> str | None:
-    """Return the key manager of the user's newest relay call, which was verified to be the profile's, or None."""
+    """Return the key manager of the user's newest relay call, or None. It was the profile's when that call was sent."""
     newest = (
         RelayTransaction.objects.filter(user_id=user.pk, chain_id=get_chain().id)
         .order_by("-id")

@@ -1,9 +1,9 @@
 """
-Check everything about a relay call that can be checked before a credit is held.
+Check everything about a relay call that can be checked before credits are held.
 
-The rows and the chain were read before, for several calls together. The node is read again in three cases only: for a
-call ahead of its channel, where the tried gas limit does not fit, and to find the signing mistake of an unknown
-signer. No row is written and no transaction is open.
+The rows and the chain were read before, for several calls together. Most calls need no further node request. A call
+ahead of its channel does, as do a gas limit that did not fit, an unknown signer (to find the signing mistake), and the
+key manager of a pending owner. These checks write no row and open no transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ class Approval:
 
     gas: Gas
     fees: Fees
-    # The key manager's next nonce of the call's channel, as read from the chain.
+    # The relay nonce that the key manager expects next in the call's channel.
     chain_nonce: int
     # Whether profile and key manager run trusted implementations.
     is_trusted: bool
@@ -61,7 +61,7 @@ def approve(
     *, call: RelayCall, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str], may_ask: bool
 ) -> Approval | None:
     """
-    Check that the call is the profile's, signed correctly, permitted, within its validity, in order and executable.
+    Check that the call is for the profile, correctly signed, permitted, valid now, in order and executable.
 
     `state` is the node's answer to `query`; `call.signature` must be normalised. Returns None if another node read
     is needed and `may_ask` forbids it.
@@ -128,7 +128,7 @@ def explained(
 
 
 def _may_lack_gas(refusal: DomainError) -> bool:
-    """Return whether a lack of gas may cause this error; it never causes an error of a key manager's own."""
+    """Return whether a lack of gas may have caused this error; it never causes a key manager's own errors."""
     return isinstance(refusal, TargetReverted | ProfileRefused)
 
 
@@ -168,10 +168,9 @@ def check_ownership(
     *, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str], payload: bytes
 ) -> bool:
     """
-    Check that profile and key manager point to each other; return whether both run trusted code.
+    Check that profile and key manager point to each other; return whether both run trusted implementations.
 
-    The key manager of a pending owner may relay `acceptOwnership()` and nothing else (LSP-14). The node is read for
-    that case.
+    The key manager of a pending owner may relay only `acceptOwnership()` (LSP-14); that case costs a node request.
     """
     if not state.key_manager_code_name or state.target is None:
         raise KeyManagerNotFound(f"{query.key_manager} is not a key manager on chain {get_chain().id}.")
@@ -261,7 +260,8 @@ def check_own(
     """
     Refuse an address that is not the profile of the signed-in user.
 
-    Some wallets send the controller's address instead, as LSP-15's prose has it; `signers` returns who signed.
+    Some wallets send the controller's address instead, as the text of LSP-15 suggests. `signers` returns the addresses
+    that may have signed, so that the error can say so.
 
     Raises:
         NotYourProfile: the address is another profile's.

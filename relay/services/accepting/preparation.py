@@ -1,8 +1,8 @@
 """
 Prepare a relay call: return everything that its controller needs to sign it, and its cost.
 
-The call is not signed yet, so the node tries its parts, as for followers. The checks that accept calls also find the
-reasons for which this call would be refused; whatever they write is rolled back.
+The call is not signed yet, so the node tries its parts, as for followers. The checks are those that accept calls; they
+find the reasons for which this call would be refused, and their writes are rolled back.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,8 @@ class Draft:
     """
     The call that the profile should execute.
 
-    Without a controller, the one of the session will sign it; without a validity, it is valid for `VALID_SECONDS`.
+    If it names no controller, the session's controller will sign it. Without a validity, it is valid for
+    `VALID_SECONDS`.
     """
 
     payload: bytes
@@ -58,11 +59,11 @@ class Draft:
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
     """
-    A relay call that lacks its signature by `identity.controller` over `identity.digest`.
+    A relay call that is complete except for its signature by `identity.controller` over `identity.digest`.
 
-    Costs are in credits, None if the call cannot be executed; `refusals` has the reasons for which it would be
-    refused now. `quote_refusal` is the reason for a missing quote, unless the caller wants none or the call would be
-    refused.
+    Costs are in credits, None if the call cannot be executed. `refusals` has the reasons for which it would be refused
+    now. `quote_refusal` is the reason why there is no quote; it is None if the caller wants no quote or the call would
+    be refused.
     """
 
     call: RelayCall
@@ -73,7 +74,7 @@ class PreparedCall:
     highest_cost: int | None = None
     quote: Quote | None = None
     quote_refusal: DomainError | None = None
-    # What a sponsor would pay, if the draft names one that does; the reason why it does not, where the user may pay.
+    # The part that the named sponsor would pay, or, if the user may pay instead, why the sponsor would not.
     sponsorship: Sponsorship | None = None
     sponsor_refusal: DomainError | None = None
 
@@ -84,7 +85,7 @@ class PreparedCall:
 
 
 class _Refusals(list[DomainError]):
-    """A context manager that collects refusals of the call; outages are raised, since they do not concern the call."""
+    """A context manager that collects refusals of the call. It lets outages through: they do not concern the call."""
 
     def __enter__(self) -> None:
         return None
@@ -100,7 +101,7 @@ class _Refusals(list[DomainError]):
 
 def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
     """
-    Return the call with its nonce and costs, and either every reason for which it would be refused now or a quote.
+    Return the call with its nonce and costs, and either the reasons for which it would be refused now or a quote.
 
     Raises:
         NotAuthenticated: the session or the account has ended.
@@ -136,7 +137,7 @@ def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
         controller=controller,
         channel=draft.channel,
         sender=get_signer().addresses()[0],
-        # Without a signature, the node cannot execute the call itself, so it is only read.
+        # The node cannot execute a call without its signature, so the state is only read.
         calldata=b"",
         gas_limit=None,
         gas_cap=settings.RELAY_MAX_GAS,
@@ -144,7 +145,7 @@ def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
 
 
 def _key_manager_of(profile: str, payload: bytes) -> str:
-    """Return the profile's owner, or the pending owner for the call that only it can make."""
+    """Return the profile's owner, or the pending owner for `acceptOwnership()`, which only that owner can call."""
     pending = None
     if payload == ACCEPT_OWNERSHIP:
         pending = get_chain_client().read_pending_owner(profile=profile)
@@ -152,7 +153,7 @@ def _key_manager_of(profile: str, payload: bytes) -> str:
 
 
 def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants_quote: bool) -> PreparedCall:
-    """Return the call's cost and every reason for which it would be refused; a quote if there is no such reason."""
+    """Return the call with its cost, and the reasons for which it would be refused, or a quote if there are none."""
     caller = request.caller
     key = CallKey(request.identity, query.key_manager, caller.user_id, caller.session_id, request.now)
     (rows,) = rows_of_calls([key])
@@ -176,7 +177,7 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
                 f"{query.controller} has no permissions on {query.profile}.", recovered=query.controller
             )
         preflight.check_relay_permission(query=query, state=state)
-        # A contract that is not the profile's key manager is not executed.
+        # The node must not execute a contract that is not the profile's key manager.
         if is_trusted is not None:
             gas = _gas_of(request.call, query, maximum=preflight.maximum_gas(is_trusted=is_trusted))
     with refusals:

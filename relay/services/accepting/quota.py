@@ -1,7 +1,7 @@
 """
 Read a quota with a signature (LSP-15).
 
-The rows are read in one statement before the node, so an ended session costs no node round trip.
+One statement reads the rows before the node is queried, so an ended session costs no node request.
 """
 
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from relay.services.accepting.calls import Caller
 from relay.services.accepting.preflight import check_own
 from users.errors import SignPermissionMissing
 
-# On the wire (SPEC 2.6), where no paid period is running.
+# The value of `resetDate` in the API if no paid period is running.
 NO_RESET = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
-# In seconds this is the year 5138; in milliseconds, 1973.
+# Timestamps from this number on are taken as milliseconds: as seconds, it is the year 5138; as milliseconds, 1973.
 _MILLISECONDS_FROM = 10**11
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Available credits; credits of the current paid period and its end in unix seconds (0 and -1 without one)."""
+    """Available credits; the current paid period's credits and its end in unix seconds (0 and -1 without a period)."""
 
     available: int
     total: int
@@ -77,7 +77,7 @@ def signed_quota(*, caller: Caller, timestamp: int, signature: bytes, now: datet
 
 def signers_of(*, address: str, timestamp: int, signature: bytes) -> list[str]:
     """
-    Return who may have signed the request, one address for each form of the message.
+    Return the addresses that may have signed the request: one for each accepted form of the message.
 
     Raises:
         UnusableSignature: no address can be recovered from the signature.
@@ -90,7 +90,7 @@ def check_timestamp(*, timestamp: int, now: datetime) -> None:
     """
     Refuse a request whose `timestamp`, in unix seconds, is outside the window around the service's clock.
 
-    Both count whole seconds, because a wallet drops the fraction of its second.
+    Both times are compared in whole seconds, because wallets drop the fraction.
 
     Raises:
         TimestampOutOfWindow: the timestamp is outside the window.

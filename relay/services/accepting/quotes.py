@@ -1,10 +1,10 @@
 """
 Quotes: a call submitted with a quote never costs its user more than the quote.
 
-A quote promises the hold at current fees. It is bound to the call's digest and valid for one call and a short time,
-within which the base fee can rise only by a known factor. The service's loss in that case is reserved when the quote is
-issued. The hold of a call with a quote never exceeds the quote, and a user is never charged more than the hold, so
-neither higher fees nor a replacement raise the cost. The service pays what the hold does not cover.
+A quote promises the call's hold at current fees. It is bound to the call's digest, and valid once and for a short time,
+in which the base fee can rise only by a known factor. The service reserves its possible loss from such a rise when it
+issues the quote. The hold of a call with a quote never exceeds the quote, and a user is never charged more than the
+hold, so neither higher fees nor a replacement raise the cost. The service pays the rest.
 """
 
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ class Offer:
 
 
 def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
-    """Store and return a quote, with the service's possible loss reserved; or return why there is none."""
+    """Store and return a quote, and reserve the service's possible loss; or return the reason why there is no quote."""
     gas, fees = offer.approval.gas, offer.approval.fees
     if not offer.approval.is_trusted:
         return QuoteUnavailable("Untrusted code controls its own gas use, so it gets no quote.")
@@ -106,10 +106,10 @@ def within(terms: QuotedTerms, approval: Approval, *, must_fit: bool = False) ->
     """
     Return the approval with gas and fees bounded by the quote's reservation.
 
-    With `must_fit`, the whole gas limit must be within it, not only the gas that the call is expected to use.
+    With `must_fit`, the whole gas limit must be within the quoted one, not only the expected gas.
 
     Raises:
-        QuoteOutdated: the call needs more gas than it was quoted with.
+        QuoteOutdated: the call needs more gas than the quote covers.
         FeesTooHigh: the base fee rose faster than the protocol allows.
     """
     gas, fees = approval.gas, approval.fees

@@ -1,5 +1,5 @@
 """
-Slots of relay calls: the hold, relayer and account nonce that `relay_take_slots` takes for each, or why it takes none.
+Slots of relay calls: the hold, relayer and account nonce that `relay_take_slots` takes for a call, or why it refuses.
 
 `relay/functions.sql` describes the outcomes.
 """
@@ -49,7 +49,7 @@ class Slot:
 
 
 class WaitsForSignature(Exception):
-    """An equal call was accepted before, and has no hash yet."""
+    """An equal call has taken a slot before, and still waits for its signature, so it has no hash yet."""
 
     def __init__(self, hold_id: int) -> None:
         super().__init__("the call waits for its signature")
@@ -121,8 +121,10 @@ def hash_or_refusal(
     approved: ApprovedCall, slot: Slot, terms: Mapping[int, DebtTerms]
 ) -> str | ApprovedCall | Exception:
     """
-    Return the hash or the error; the call, undecided, where its sponsor's rows have changed meanwhile, or where the
-    default sponsor is asked.
+    Return the hash of an equal call, or the error of this one.
+
+    Returns the call itself, without a sponsorship, if a sponsor must decide (again): its policies or their usage have
+    changed since, or the default sponsor may pay.
     """
     if slot.outcome.startswith("sponsor-"):
         return replace(approved, sponsorship=None)

@@ -1,10 +1,10 @@
 """
-Which policy of a sponsor pays for a call, decided from the rows just before the call is accepted.
+Decides which policy of a sponsor pays for a call, from the rows just before the call is accepted.
 
-`relay_take_slots` counts the call towards the policy's limits in the statement that holds its credits, and may refuse
-what was decided here a moment before. The call is then decided again, so that the answer names the rule as it is now.
-Only calls that name a sponsor cost a statement. If a policy needs an answer from outside the database, the call leaves
-its batch with the question, its own thread gets the answer, and the call is decided again.
+`relay_take_slots` counts the call towards the policy's limits in the statement that holds its credits. It refuses if
+the usage or the policy has changed since this decision. The service then decides again, so that the response names the
+current rule. Only calls that name a sponsor cost a statement. If a policy needs an answer from outside the database,
+the call leaves its batch with the question, its own thread gets the answer, and the service decides again.
 """
 
 from collections.abc import Sequence
@@ -32,13 +32,13 @@ from sponsors.rules.vouchers import Voucher, verify
 from sponsors.services import holdings, refusals, verifiers
 from sponsors.services.verifiers import AskedCall
 
-# Each time, other calls have taken what was left a moment before, or a policy has changed.
+# The service decides again when other calls have used up a limit in between, or a policy has changed.
 _MOST_DECISIONS = 5
 _MOST_QUESTIONS = 8
 
 
 def as_json(sponsorship: Sponsorship | None) -> dict[str, Any] | None:
-    """Return the decision as `relay_take_slots` takes it."""
+    """Return the decision in the form that `relay_take_slots` expects."""
     if sponsorship is None:
         return None
     return {
@@ -57,9 +57,10 @@ def part_of(credits: int, sponsorship: Sponsorship | None) -> int:
 
 def decided(calls: Sequence[ApprovedCall]) -> list[ApprovedCall | DomainError]:
     """
-    Decide for each call that wants a sponsor which policy pays; return the call, or the error with which to refuse it.
+    Decide for each call that names a sponsor which policy pays; return the call, or the error with which to refuse it.
 
-    A call with a question is not decided yet. If no policy pays for a call, the user does, if the caller allows it.
+    A call that is returned with a question is not decided yet. If no policy pays for a call and the caller allows it,
+    the user pays.
     """
     outcomes: list[ApprovedCall | DomainError] = list(calls)
     places = [place for place, call in enumerate(calls) if call.wants_sponsor]
@@ -83,9 +84,9 @@ def _count_refusals(payers: Sequence["Payers"], offers: Sequence[Offer | None]) 
 
 class Payers(NamedTuple):
     """
-    The call, with its sponsorship if one pays, and why the sponsor does not.
+    The call, with a sponsorship if a policy pays; otherwise why the sponsor does not.
 
-    `refusal` is set where the call is refused for that reason, because the caller does not let the user pay.
+    `refusal` is set if the call is refused for that reason, because the caller does not let the user pay instead.
     """
 
     call: ApprovedCall
@@ -94,7 +95,7 @@ class Payers(NamedTuple):
 
 
 def payers_of(call: ApprovedCall) -> Payers:
-    """Decide which policy pays for a single call; this asks what its policies ask."""
+    """Decide which policy pays for a single call, and get the answers to its policies' questions."""
     while call.wants_sponsor:
         offers = offers_for([_wanted(call)])
         payers = _payers(call, *offers)
@@ -106,11 +107,11 @@ def payers_of(call: ApprovedCall) -> Payers:
 
 
 def answered(call: ApprovedCall) -> ApprovedCall:
-    """Return the call with the answer to its question. This waits for the network, outside of any transaction."""
+    """Return the call with the answer to its question. Waits for the network, so call it outside any transaction."""
     question = call.question
     if question is None:
         return call
-    # Beyond a number of questions, answers count as unknown.
+    # Once a call has asked the maximum number of questions, further answers count as unknown.
     answer = _answer(question, call) if len(call.answers) < _MOST_QUESTIONS else None
     return replace(call, question=None, answers={**call.answers, question: answer})
 
@@ -142,7 +143,7 @@ def _payers(call: ApprovedCall, offer: Offer | None) -> Payers:
 
 
 def offered_to_default(call: ApprovedCall, refusal: InsufficientCredits) -> ApprovedCall | DomainError:
-    """Return the call for the operator's default sponsor to pay; the user's refusal, if it cannot be offered."""
+    """Return the call with the operator's default sponsor; the error `refusal` if no default sponsor can pay for it."""
     choice = call.request.sponsor
     if choice is not None:
         return choice.own_refusal or refusal
@@ -218,7 +219,7 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
 
 
 class _Brought(NamedTuple):
-    """The valid voucher that a call brings and its signer, or why the voucher is not valid."""
+    """A call's valid voucher and its signer, or why the voucher is not valid."""
 
     voucher: Voucher | None = None
     signer: str | None = None
@@ -229,7 +230,7 @@ _NO_VOUCHER = _Brought()
 
 
 def _voucher(call: ApprovedCall, offer: Offer) -> _Brought:
-    """Return the voucher that the call brings, unless no policy wants one."""
+    """Verify and return the call's voucher, if any policy requires one."""
     choice = call.request.sponsor
     wanted = any(version.profiles is Profiles.VOUCHED for version in offer.versions)
     if choice is None or choice.voucher is None or not wanted:
@@ -255,7 +256,7 @@ def _voucher(call: ApprovedCall, offer: Offer) -> _Brought:
 
 
 def _actions(call: ApprovedCall, offer: Offer) -> tuple[Action, ...] | None:
-    """Return what the call does, None if it cannot be read; nothing if no policy asks."""
+    """Return what the payload calls; None if it does not decode; () if no policy lists contracts."""
     if not any(version.targets for version in offer.versions):
         return ()
     try:

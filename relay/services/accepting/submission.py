@@ -1,13 +1,13 @@
 """
-Accept a relay call: hold its credits, sign it, store it, and only then answer.
+Accept a relay call: hold its credits, sign it, store it, and only then return its hash.
 
-Concurrent calls of a process's threads form a batch; one call is a batch of one. One statement reads their rows, and
-one node round trip reads the chain and executes exactly the transactions that would be signed. Approved calls are
-accepted in one transaction (`relay.services.accepting.acceptance`). A call that needs another node read returns to its
-own thread, so that the others need not wait, and joins the next batch. So does a call through a key manager that the
-rows do not know as the profile's: its contracts are read first, and only the profile's own key manager is executed.
-For some minutes, the calls of a profile whose contracts returned too much data are read outside batches. A sender with
-many refused calls may send one a second.
+Concurrent calls of a process's threads form a batch; one call is a batch of one. One statement reads their rows. One
+node round trip reads the chain and executes exactly the transactions that would be signed. One transaction accepts the
+approved calls (`relay.services.accepting.acceptance`). A call that needs another node request returns to its own
+thread, so that the others need not wait, and joins the next batch. So does a call through a key manager that no stored
+call verifies as the profile's: the thread first reads the contracts, because the node must execute only the profile's
+own key manager. After a profile's contracts have returned too much data, its calls are read outside batches for some
+minutes. A sender with many refused calls may send one call a second.
 """
 
 import threading
@@ -42,14 +42,14 @@ from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest, SponsorChoice
 from users.queries import require_active_state
 
-# After an oversized answer a node must answer the rest of the batch again, so for this time the profile's calls are
-# read outside batches.
+# An oversized answer forces the process to read the rest of the batch again, so the profile's calls are read outside
+# batches for this time.
 _ALONE_SECONDS = 300.0
 _MOST_ALONE = 10_000
 _alone_until: dict[str, float] = {}
 _alone_lock = threading.Lock()
 refused_calls = limits.RefusedCalls()
-# The outcome of a request: `refused` because of the caller, `unavailable` because of a dependency.
+# The outcome of a request, for metrics: `refused` is the caller's fault, `unavailable` that of a dependency.
 Outcome = Literal["accepted", "refused", "unavailable", "failed"]
 
 
@@ -101,7 +101,7 @@ def _execute(
                     break
             item = _read_alone(outcome)
     except DomainError:
-        # A concurrent equal request may have been accepted, with this one's nonce or credits.
+        # A concurrent equal request may have been accepted first, and may have taken this one's nonce or credits.
         accepted = active_transaction(user_id=caller.user_id, identity=identity)
         if accepted is None:
             raise
@@ -137,7 +137,7 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadCall:
-    """A request with its rows, whose contracts are read in a call of their own, not in the batch."""
+    """A request with its rows, whose contracts are read in a separate node request, not in that of the batch."""
 
     request: CallRequest
     rows: CallRows
@@ -145,12 +145,12 @@ class UnreadCall:
 
 
 class UnknownPair(UnreadCall):
-    """A request whose key manager may be any contract, so it must be read before it is executed."""
+    """A request whose key manager may be any contract, so it must be verified before the node executes it."""
 
     __slots__ = ()
 
 
-# The progress of a call: its hash, an item for its own thread and the next batch, or its error.
+# The progress of a call: its hash, an item for its own thread and then the next batch, or its error.
 _Unfinished = UnreadCall | ReadCall | ApprovedCall
 _Stage = str | _Unfinished | LinedUpCall | Exception
 
@@ -159,11 +159,11 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
     """
     Advance each call: to its hash, to its error, or to an item for the next batch.
 
-    A `ReadCall` returns in a later batch after another node read, an `UnknownPair` after a read of its contracts, and
-    an approved call after an earlier call of its channel was stored, since its checks depend on it, or with the answer
-    to its sponsor's question. A `LinedUpCall` is accepted by its own thread.
+    A `ReadCall` joins a later batch after another node request, and an `UnknownPair` after its contracts were read. An
+    approved call joins one when an earlier call of its channel was stored, on which its checks depend, or when its
+    sponsor's question has an answer. A `LinedUpCall` is accepted by its own thread.
     """
-    # Returning items go first.
+    # Items that return from their own thread go first.
     outcomes: dict[int, _Stage] = {
         place: item for place, item in enumerate(items) if isinstance(item, ApprovedCall)
     }
@@ -184,20 +184,20 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
 
 relay_batched: Batcher[CallRequest | ApprovedCall, str | _Unfinished | LinedUpCall] = Batcher(
     relay_together,
-    # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
+    # A batch of this size takes the node and PostgreSQL a few milliseconds.
     most=32,
-    # The callers of the last batch return one after the other. With 8 clients, waiting up to 8 ms instead of 3 makes
-    # batches larger, and calls a tenth cheaper and faster. Calls that arrive independently form small batches, after
-    # which no run waits.
+    # The callers of the last batch return one after the other. With 8 clients, waiting up to 8 ms instead of 3 ms makes
+    # batches larger, and calls a tenth cheaper and faster. Calls that arrive independently form small batches; after a
+    # small batch, no run waits.
     pause_seconds=0.003,
     longest_wait_seconds=0.008,
-    # Requests wait here for the chain: a node that hangs must not keep all threads.
+    # Requests wait here for the chain; a node that hangs must not occupy all threads.
     wait_limits=WaitLimits(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
 )
 
 
 def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
-    """Read the rows of each request, and the chain for those that the rows neither answer nor refuse."""
+    """Read the rows of each request, then the chain for the calls that the rows neither repeat nor refuse."""
     keys = [
         CallKey(
             one.identity,
@@ -285,7 +285,7 @@ def _read_alone(unfinished: _Unfinished) -> CallRequest | ApprovedCall:
 
 
 def _verify_pair(pair: UnknownPair) -> CallRequest:
-    """Return the request once the chain confirms its key manager as the profile's; the key manager is only read."""
+    """Return the request once the chain confirms its key manager as the profile's, without executing the call."""
     query = replace(pair.query, calldata=b"")
     (state,) = get_chain_client().read_relay_states([query])
     with _refusals_counted(pair.request):
@@ -299,7 +299,7 @@ def _verify_pair(pair: UnknownPair) -> CallRequest:
 
 
 def _approve_or_refuse(call: ReadCall) -> ReadCall | ApprovedCall | Exception:
-    """Return the approved call or its error; the unchanged `call` where the node must be read again."""
+    """Return the approved call or its error; the unchanged `call` if it needs another node request."""
     _trace_reads(call)
     try:
         return _approved(call, may_ask=False) or call
@@ -330,7 +330,7 @@ def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
             may_ask=may_ask,
         )
     if approval is not None and quote is not None:
-        # A limit at which an inner call fails must not be signed.
+        # If an inner call fails at the lower limit, the quote must cover the whole limit.
         approval = quotes.within(quote, approval, must_fit=call.state.trial.agrees is False)
     return None if approval is None else ApprovedCall(call.request, call.rows, call.query, approval)
 
@@ -349,7 +349,7 @@ def _refusals_counted(request: CallRequest) -> Iterator[None]:
 
 
 def _sender_of(request: CallRequest) -> str:
-    """Return for whom a refused call counts: without a token anybody may name a profile, so also by its signer."""
+    """Return the key of the refusal count. Without a token, any sender can name a profile, so it adds the signer."""
     profile = request.caller.profile_address
     return profile if request.caller.is_signed_in else f"{profile} {request.identity.controller}"
 

@@ -1,9 +1,9 @@
 """
 Calls that wait for a remote signature, between the transaction that takes their slots and the one that stores them.
 
-The caller has no answer yet, so a call may still be withdrawn, but its account nonce must be accounted for. The web
-process that took the call, a repeat of the call, or the relay worker may complete it. The signer returns the same bytes
-to each of them, and the one that stores the bytes deletes the row.
+The caller has no answer yet, so a call may still be withdrawn, but its account nonce must then be given back or filled.
+The web process that took the call, a repeat of the call, or the relay worker may complete it. The signer returns the
+same bytes to each of them. The first to store the bytes deletes the row.
 """
 
 import json
@@ -30,11 +30,11 @@ from signer.transactions import PolicyViolation, SignedTransaction, UnsignedTran
 from sponsors.services import holding
 
 logger = logging.getLogger(__name__)
-# The signer's policy changes only by staff, so a repeat within a minute is pointless.
+# Only staff change the signer's policy, so a retry within a minute is pointless.
 _REFUSED_SECONDS = 60
 # Signatures in one request to the signer.
 _MOST_TOGETHER = 32
-# A web process completes the calls that it took within this time.
+# The relay worker completes calls older than this; until then, the web process that took them is expected to.
 _LEFT_BEHIND = timedelta(seconds=5)
 
 
@@ -80,12 +80,12 @@ class Unsigned:
 
 
 def insert_calls(rows: Sequence[dict[str, Any]]) -> None:
-    """Store signed calls with their attempts, each row by the names of their columns."""
+    """Store signed calls with their attempts; each row maps the columns of both to values."""
     db.first_row(_INSERT_CALLS, {"calls": json.dumps(rows)})
 
 
 def as_hex(data: bytes) -> str:
-    """Return bytes as PostgreSQL reads them from text."""
+    """Return bytes in PostgreSQL's text format for `bytea`."""
     return rf"\x{data.hex()}"
 
 
@@ -122,7 +122,7 @@ def complete(calls: Sequence[Unsigned]) -> list[str | Exception]:
         elif isinstance(outcome, PolicyViolation):
             refused.append((call, outcome))
     stored = _store(signed)
-    # The signer has signed an unknown transaction on this account nonce, so the nonce is not reused.
+    # The signer has signed another transaction on this account nonce, so the nonce cannot be given back.
     give_up([call for call, refusal in refused if refusal.refusal == "nonce-used"])
     give_up([call for call, refusal in refused if refusal.refusal != "nonce-used"], give_back=True)
     return [
@@ -146,7 +146,7 @@ def _refused(refusal: PolicyViolation) -> Exception:
 
 
 def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, str | Exception]:
-    """Store the calls that still wait, in one transaction; return the outcome of each, by hold."""
+    """Store the calls that still wait, in one transaction; return the outcome of each, by the id of its hold."""
     if not signed:
         return {}
     holds = [call.hold_id for call, _ in signed]
@@ -162,7 +162,7 @@ def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, st
         if len(signed) > 1:
             return {hold: result for one in signed for hold, result in _store([one]).items()}
         if isinstance(error, OperationalError):
-            # The call stays for a repeat or the sweep.
+            # The call keeps waiting; a repeat or the sweep stores it.
             return {holds[0]: locked()}
         if db.violated_constraint(error) != "relaytransaction_active_nonce":
             raise
@@ -228,8 +228,8 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     """
     Withdraw calls that wait for their signature: delete their rows and release their holds.
 
-    With `give_back`, nothing was signed on their account nonces, so an account nonce returns to its relayer unless a
-    later one is taken. All others remain as gaps, which `gaps` fills by self-transfers.
+    Set `give_back` only if nothing was signed on their account nonces: each nonce then returns to its relayer, unless
+    the relayer has taken a later one. All others remain as gaps, which `gaps` fills by self-transfers.
     """
     if not calls:
         return
@@ -238,7 +238,7 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     db.all_rows(_RELEASE, {"holds": holds, "chain": get_chain().id})
     holding.withdraw(hold_ids=holds)
     if give_back:
-        # Highest first, so that each one is the last taken when its turn comes.
+        # Highest first: a nonce can be given back only while it is the last one taken.
         for _, relayer_id, account_nonce in sorted(gone, key=lambda slot: slot[2], reverse=True):
             db.all_rows(_GIVE_BACK, {"relayer": relayer_id, "nonce": account_nonce})
 
@@ -264,7 +264,7 @@ def _read(**chosen: object) -> list[Unsigned]:
     return [Unsigned(_by_columns(row.call), row.relayer.address) for row in rows[:1000]]
 
 
-# The keys of a call that a process of the commits before version 1.0 has kept; removed in 1.1.
+# Keys under which processes from before version 1.0 stored waiting calls. To be removed in 1.1.
 _FORMER_KEYS = {
     "profile": "profile_address",
     "key_manager": "key_manager_address",
@@ -276,7 +276,7 @@ _FORMER_KEYS = {
 
 
 def _by_columns(call: dict[str, Any]) -> dict[str, Any]:
-    """Return a call that was kept, also one with the former keys, as `relay_insert_calls` takes it."""
+    """Return a stored waiting call in the form that `relay_insert_calls` expects; translate the former keys."""
     if "profile" not in call:
         return call
     texts = {name: rf"\x{call[name]}" for name in ("payload", "signature")}

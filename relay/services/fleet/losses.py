@@ -1,13 +1,13 @@
 """
-The hourly loss budget: gas that the service pays and no user does.
+The hourly loss budget: how much gas the service may pay itself.
 
 A transaction that may cost the service gas reserves its highest possible cost under a key when it is signed. The
 reservation is corrected to the actual cost when the chain has confirmed it. Reservations and losses of the last 60
 minutes never exceed the limits in the settings, even under concurrency: `relay_reserve_loss` decides under a lock.
 
-A quarter of the budget is kept for self-transfers, without which a relayer stops. Once the other three quarters are
-used, the service signs nothing else that could cost it gas; calls covered by their users' holds continue. Quotes,
-which any user may request, draw on the first half only, which leaves budget for accepted calls.
+A quarter of the budget is kept for self-transfers, without which a relayer would stop. Once the other three quarters
+are used, the service signs nothing else that could cost it gas; calls covered by their users' holds continue. Any user
+may request quotes, so quotes may use only half of the budget and leave the rest for accepted calls.
 """
 
 from datetime import datetime, timedelta
@@ -20,10 +20,10 @@ from gateway.common import db
 from relay.models import IN_PROGRESS_SQL, Attempt, Loss
 
 _HOUR = timedelta(hours=1)
-# A call whose quote was valid on arrival may take this long to be accepted.
+# How long expired quotes are kept: a call whose quote was valid on arrival may take this long to be accepted.
 _QUOTES_KEPT = timedelta(seconds=15)
-# A self-transfer frees an account nonce, and with it everything that the relayer has signed behind it. A limit of its
-# own bounds how many a user can cause.
+# A self-transfer uses up an account nonce, so that nodes can execute everything the relayer has signed behind it. A
+# separate limit bounds how many of them a user can cause.
 _VITAL = (Loss.Kind.CANCELLATION, Loss.Kind.GAP)
 
 
@@ -50,8 +50,8 @@ def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, 
     """
     Reserve `amount_wei` under the key, in the caller's transaction; return False if a limit forbids it.
 
-    A repeat raises the reservation to the larger amount. Other reservations on the chain wait until the transaction
-    ends, so take this lock last.
+    A second call with the key raises the reservation to the larger amount. Other reservations on the chain wait until
+    the transaction ends, so make this the transaction's last lock.
     """
     limits = limits_for(kind)
     params = {
@@ -75,16 +75,16 @@ def settle(*, key: str, lost_wei: int, now: datetime) -> None:
 
 
 def reopen(*, key: str) -> None:
-    """Turn the settled loss under the key back into a reservation: a reorganisation has reopened its cause."""
+    """Turn the settled loss under the key back into a reservation, after a reorganisation has reopened its call."""
     rows = Loss.objects.filter(chain_id=get_chain().id, key=key, settled_at__isnull=False)
     rows.update(lost_wei=None, settled_at=None)
 
 
 def settle_ended(*, now: datetime) -> None:
     """
-    Settle the reservations of calls that have ended, at the gas they used less what their users paid.
+    Settle the reservations of calls that have ended, at the cost of their gas less the credits paid for it.
 
-    Expired quotes are deleted, together with the reservations of those that no call has used.
+    Also deletes expired quotes, with the reservations of quotes that no call has used.
     """
     params = {
         "chain": get_chain().id,
@@ -104,12 +104,12 @@ class Usage(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The used part of the limit, as a fraction; 1 if the limit is 0."""
+        """The used fraction of the limit; 1 if the limit is 0."""
         return (self.lost_wei + self.reserved_wei) / self.limit_wei if self.limit_wei else 1.0
 
     @property
     def is_used_up(self) -> bool:
-        """Whether only self-transfers may still cost the service gas."""
+        """Whether the rest of the budget is only for self-transfers."""
         return self.lost_wei + self.reserved_wei >= self.limit_wei * 3 // 4
 
 
@@ -129,7 +129,7 @@ class UserLoss(NamedTuple):
 
 
 def biggest_users(*, since: datetime) -> list[UserLoss]:
-    """Return the ten users whose calls have cost the service most since `since`."""
+    """Return the ten users whose calls have cost the service most since `since`, or may still; reservations count."""
     return [UserLoss._make(row) for row in db.all_rows(_BIGGEST, {"chain": get_chain().id, "since": since})]
 
 
@@ -139,7 +139,7 @@ SELECT relay_reserve_loss(
 )
 """
 
-# A reservation of a call has the key of its hold.
+# A call's reservation has the same key as its hold.
 _SETTLE_ENDED = f"""
 WITH expired AS (
     DELETE FROM relay_quote WHERE expires_at <= %(expired)s RETURNING chain_id, 'quote:' || id AS key

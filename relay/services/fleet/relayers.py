@@ -26,21 +26,21 @@ from relay.models import TIMELINE, Relayer, RelayTransaction
 from users.models import User
 
 logger = logging.getLogger(__name__)
-# A request holds a relayer's row for a few milliseconds.
+# How long to wait for a relayer's row; a request locks it for only a few milliseconds.
 _LOCK_MILLISECONDS = 500
 
 
 def seconds_until_next_block() -> int:
-    """Return after how many seconds a request may be repeated: a new block frees account nonces."""
+    """Return the `Retry-After` of a request that found no free account nonce: the next block frees some."""
     return max(1, min(get_chain().block_seconds, settings.RELAY_TRACK_SECONDS + 1))
 
 
 def register_new_relayers(*, now: datetime) -> int:
     """
-    Write a row for each key of the signer that has none, starting at the chain's transaction count.
+    Write a row for each key of the signer that has none; its account nonces start at the chain's transaction count.
 
-    Spare keys wait until their use is approved (`request_relayer`). Two processes may run this at once: chain and
-    address are unique, so the first row stays.
+    Spare keys get no row until their use is approved (`request_relayer`). Two processes may run this at once: chain
+    and address are unique together, so the second insert is ignored.
 
     Raises:
         NodeUnavailable: no node answered.
@@ -56,8 +56,8 @@ def request_relayer(*, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
     Request the use of the signer's next spare key.
 
-    Once approved, the next sync registers it, and it takes calls once it holds funds. A repeated `key` returns the
-    first request.
+    After the approval, the next sync registers the relayer, and it takes calls once it has funds. A repeated `key`
+    returns the first request.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
@@ -92,7 +92,7 @@ ADD = approval_kinds.register(
         title="Add a relayer",
         asks="relay.add_spare_relayer",
         decides="relay.decide_relayer",
-        # Registration reads the account from a node, so it is left to the next sync.
+        # Registration queries a node, so the next sync does it.
         carry_out=lambda approval: Done(f"{approval.subject} is registered within a minute.", approval),
     )
 )
@@ -206,10 +206,10 @@ def without_timeline(relayers: Sequence[Relayer]) -> list[Relayer]:
 
 def catch_up(*, relayers: Sequence[Relayer], now: datetime) -> None:
     """
-    Adopt account nonces that the nodes and their pools know and the rows do not: a fail-over may have lost them.
+    After a fail-over of PostgreSQL, adopt account nonces that the nodes and their pools know and the rows have lost.
 
     A relayer takes no call between the fail-over and this comparison. A relayer that lost account nonces is
-    quarantined. A node can claim at most as many account nonces as a relayer may have in flight.
+    quarantined. Nodes cannot move an account nonce further than a relayer's maximum in flight.
 
     Raises:
         NodeUnavailable: too few nodes answered.
@@ -242,16 +242,16 @@ def update_accounts(
     trusts_single_node: bool = False,
 ) -> None:
     """
-    Store mined nonces and balances.
+    Store mined account nonces and balances.
 
-    If the chain is ahead of the row, the key was used elsewhere: the next account nonce jumps
-    forward, since the ones before it are used, and the relayer takes no call until staff resume it.
-    A relayer with code is quarantined as well: its key has signed a delegation elsewhere (EIP-7702), and nodes
-    take only one transaction of such an account at a time.
+    If the chain is ahead of the row, the key was used elsewhere. The next account nonce then jumps to that of the
+    chain, and the relayer is quarantined: it takes no call until staff resume it. A relayer with code is quarantined as
+    well: its key has signed a delegation elsewhere (EIP-7702), and nodes accept only one pending transaction of such an
+    account.
 
     Raises:
         NodeUnavailable: the quorum is a single node, and it reports this for most relayers at once, which suggests
-            that the node is wrong. Nothing is stored and calls in flight are left unchanged, until the node reports
+            that the node is wrong. Nothing is stored and calls in flight stay unchanged, until the node reports
             something else or the caller sets `trusts_single_node`.
     """
     # A relayer whose state no node reports stays unchanged.
@@ -260,7 +260,7 @@ def update_accounts(
         return
     if not trusts_single_node:
         _refuse_single_node(relayers, accounts)
-    # In several statements, so that requests find a relayer that is not locked.
+    # Several statements lock a part of the relayers each, so that requests always find one that is not locked.
     size = max(1, len(relayers) // 4)
     groups = [relayers[start : start + size] for start in range(0, len(relayers), size)]
     updated = {row_id for group in groups for row_id in _update(group, accounts, now, locked="SKIP LOCKED")}
@@ -270,7 +270,7 @@ def update_accounts(
 
 
 def _update_when_free(relayer: Relayer, accounts: Mapping[str, AccountState], now: datetime) -> None:
-    """Update the row, or leave it to the next block if a request keeps it locked. No other is locked meanwhile."""
+    """Update one row, without a lock on any other; leave it to the next block if a request keeps it locked."""
     try:
         with transaction.atomic():
             db.limit_lock_waits(_LOCK_MILLISECONDS)
@@ -282,7 +282,7 @@ def _update_when_free(relayer: Relayer, accounts: Mapping[str, AccountState], no
 
 
 def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) -> dict[str, int]:
-    """Return, by address, how many account nonces the chain has used that we never took; 0 if it only has code."""
+    """Return, by address, how many account nonces the chain has used but the rows have not; 0 for one that has code."""
     counts = {
         relayer.address: accounts[relayer.address].latest_nonce - relayer.next_account_nonce
         for relayer in relayers
@@ -306,7 +306,7 @@ def _refuse_single_node(relayers: Sequence[Relayer], accounts: Mapping[str, Acco
 
 
 def _are_most(ahead: Collection[str], relayers: Sequence[Relayer]) -> bool:
-    """Return whether the report affects most relayers; a single leaked key is plausible."""
+    """Return whether a report affects most relayers. One leaked key is plausible, many at once are not."""
     return len(ahead) > max(1, len(relayers) // 2)
 
 
@@ -342,7 +342,7 @@ def set_active(*, relayer_id: int, is_active: bool) -> bool:
     """
     Pause or resume a relayer. Calls in flight continue, and resuming ends its quarantine.
 
-    Returns False if nothing changes; a retired relayer must be brought back first.
+    Returns False if nothing changes; so it does for a retired relayer, which must be brought back first.
     """
     rows = Relayer.objects.filter(pk=relayer_id, retired_at__isnull=True).exclude(is_active=is_active)
     return bool(rows.update(is_active=is_active, **({"quarantined_at": None} if is_active else {})))
@@ -361,11 +361,11 @@ def retire(*, relayer_id: int, now: datetime) -> bool:
 
 
 def bring_back(*, relayer_id: int) -> bool:
-    """Return a retired relayer to service, paused: its account is read before staff resume it."""
+    """Return a retired relayer to service, but paused: its account is read from the chain before staff resume it."""
     return bool(Relayer.objects.filter(pk=relayer_id, retired_at__isnull=False).update(retired_at=None))
 
 
-# The row is read under its lock before it is changed, so that the lost account nonces can be logged.
+# Reads the row under its lock before the update, so that the lost account nonces can be logged.
 _CATCH_UP = f"""
 WITH before AS (
     SELECT id, next_account_nonce, least(%(pending)s, mined_account_nonce + %(cap)s) AS chain_nonce
@@ -380,8 +380,8 @@ FROM before WHERE relayer.id = before.id
 RETURNING before.next_account_nonce, relayer.next_account_nonce
 """  # noqa: S608 - constants of our own
 
-# Stores the relayers' accounts as of the newest block. If the chain is ahead of a row, the next account nonce jumps
-# forward and the relayer is quarantined, as it is if the account has code.
+# Stores the relayers' accounts as of the newest block. If the chain is ahead of a row, its next account nonce jumps
+# forward and the relayer is quarantined. A relayer whose account has code is quarantined as well.
 # With SKIP LOCKED, rows that a request has locked are left out and not returned: waiting for one would keep the others
 # locked against all requests meanwhile.
 _UPDATE_RELAYERS = """

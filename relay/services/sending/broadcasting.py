@@ -1,8 +1,8 @@
 """
-Send stored bytes to the node, in the order of account nonces.
+Send stored bytes to the nodes, in the order of account nonces.
 
 Sending the same bytes twice does no harm, so no lock is held and any number of
-workers may run. The bytes to send are read from the rows.
+workers may run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ _Status = RelayTransaction.Status
 
 
 class _Signed(NamedTuple):
-    """An attempt with signed bytes, and what of its call decides whether they may be sent."""
+    """An attempt with its signed bytes, and the columns of its call that decide whether they may be sent."""
 
     id: int
     relay_transaction_id: int
@@ -44,9 +44,9 @@ class _Signed(NamedTuple):
 
 class _Backoff:
     """
-    Attempts that a node has refused, and when each may be sent again. Later attempts of the same relayer wait too.
+    Exponential backoff for attempts that a node has refused; later attempts of the same relayer wait too.
 
-    Kept in memory: after a restart, or in another worker, they are sent at once.
+    Kept in memory: after a restart, or in another worker, the attempts are sent at once.
     """
 
     def __init__(self) -> None:
@@ -66,12 +66,12 @@ class _Backoff:
         self._failures[attempt.id] = count + 1, now + timedelta(seconds=seconds)
 
     def ended(self, attempts: Iterable[_Signed]) -> None:
-        """Forget attempts that a node took."""
+        """Forget attempts that a node accepted."""
         for attempt in attempts:
             self._failures.pop(attempt.id, None)
 
 
-# Below a block of 12 s.
+# Shorter than a block (12 s).
 _LONGEST_BACKOFF_SECONDS = 8
 _MOST_BACKED_OFF = 10_000
 _backoff = _Backoff()
@@ -88,7 +88,8 @@ class _CurrentChain:
         """
         The later of the chain's time and ours.
 
-        A single node could expire calls with a future time, so a quorum must agree; without one, our clock counts.
+        A quorum of nodes must agree on the chain's time, because one node with a time in the future could expire calls.
+        Without a quorum, only our clock counts.
         """
         client, confirmations = get_chain_client(), get_chain().confirmations
         try:
@@ -104,7 +105,7 @@ class _CurrentChain:
 
 def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     """
-    Send the unsent attempts of one relayer, or of all; return how many the node took.
+    Send the unsent attempts of one relayer, or of all; return how many the node accepted.
 
     Validity and predecessors are checked once more before the first broadcast: a
     call that could only burn gas is cancelled instead.
@@ -119,7 +120,7 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     sent = 0
     blocked_relayers: set[int] = set()
     for batch in _batches(attempts):
-        # Lower account nonces of a blocked relayer have not reached the node.
+        # Lower account nonces of such a relayer have not reached the node, so its later attempts must wait too.
         blocked_relayers |= {attempt.relayer_id for attempt in batch if _backoff.holds(attempt, now)}
         free = [attempt for attempt in batch if attempt.relayer_id not in blocked_relayers]
         accepted, unreachable = _send(_still_wanted(free, chain, now), chain, now)
@@ -143,7 +144,7 @@ def resend(*, now: datetime) -> int:
 
 def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     """
-    Send the transaction's stored bytes now, for staff; return how many attempts the node took.
+    Send the transaction's stored bytes now, for staff; return how many attempts the node accepted.
 
     An attempt that was never sent is sent together with all that its relayer has signed,
     in the order of account nonces; an attempt that was sent before is sent without others.
@@ -166,7 +167,7 @@ def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
 
 def sweep(*, now: datetime) -> int:
     """
-    Broadcast waiting calls, relayer by relayer, and resend overdue ones; return how many the node took.
+    Broadcast waiting calls, relayer by relayer, and resend overdue ones; return how many the node accepted.
 
     An error in one relayer's attempts is logged and delays no other relayer.
 
@@ -193,9 +194,9 @@ def _read(statement: str, params: Mapping[str, Any]) -> list[_Signed]:
 
 def _batches(attempts: Iterable[_Signed]) -> list[list[_Signed]]:
     """
-    Split into batches, each with at most one call per channel, in each relayer's order.
+    Split attempts into batches with at most one call per channel, in each relayer's order.
 
-    If the node refuses a call, those behind it in its channel must not have been sent with it.
+    If the node refuses a call, the later calls of its channel must not have been sent in the same batch.
     """
     batches: list[list[_Signed]] = []
     numbers: dict[int, int] = {}
@@ -246,7 +247,7 @@ def _cancel(call: _Signed, status: _Status, code: str, detail: str, fees: Fees, 
 
 
 def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> tuple[int, set[int]]:
-    """Return how many the node took, and the relayers of attempts that reached no node; these are retried later."""
+    """Return how many attempts the node accepted, and the relayers of attempts that are to be retried later."""
     if not attempts:
         return 0, set()
     outcomes = get_chain_client().send_raw_transactions([attempt.raw for attempt in attempts])
@@ -269,7 +270,7 @@ def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> t
 
 
 def _is_accepted(outcome: SendOutcome) -> bool:
-    """Treat "nonce too low" as accepted: this attempt or another used the nonce, and the tracker finds out which."""
+    """Treat "nonce too low" as accepted: this attempt or another one used the nonce, and the tracker will see which."""
     return outcome.kind in {SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW}
 
 
@@ -295,7 +296,7 @@ def _store_message(*, attempt_id: int, outcome: SendOutcome) -> None:
 
 def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
     """
-    Bump the fees where they were the reason; cancel a call that the node refuses for good.
+    Bump the fees if they were the reason; cancel a call that the node will never accept.
 
     A call whose fees may not be bumped waits for lower gas prices, until it is overdue.
     A refused self-transfer is kept and resent by the sweep: the account nonce must be
@@ -325,8 +326,8 @@ SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.kin
 """
 _IN_NONCE_ORDER = "ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence"
 
-# Few attempts wait at a time; an index of their own finds them, and their calls are found by key. The condition is
-# `settled_at` and not the status: with statistics from an idle moment, PostgreSQL would read every call in progress
+# Few attempts wait at a time. A partial index finds them, and the primary key finds their calls. The condition is on
+# `settled_at` and not on the status: with statistics from an idle moment, PostgreSQL would read every call in progress
 # for each attempt.
 _WAITING = f"""
 FROM relay_attempt AS attempt
@@ -341,7 +342,7 @@ _UNSENT = f"""{_COLUMNS} {_WAITING}
 """
 _RELAYERS_WITH_UNSENT = f"SELECT DISTINCT attempt.relayer_id {_WAITING} ORDER BY attempt.relayer_id"
 
-# Attempts that were last broadcast before that moment and are not mined, or whose block disappeared. Calls are listed
+# Attempts that were last broadcast before a given time and are not mined, or whose block disappeared. Calls are listed
 # first, for the same reason.
 _OVERDUE = f"""
 WITH call AS MATERIALIZED (
@@ -361,8 +362,8 @@ WHERE call.id = %(transaction)s AND call.chain_id = %(chain)s AND call.settled_a
 {_IN_NONCE_ORDER}
 """
 
-# Followers whose predecessor in the channel can no longer be executed: it ended without success, or will. A repeat of
-# a failed predecessor does not count, since its account nonce is higher than the follower's.
+# Followers whose predecessor in the channel ended without success, or will. A repeat of a failed predecessor does not
+# count, since its account nonce is higher than the follower's.
 _LOST_FOLLOWERS = f"""
 SELECT call.id FROM relay_relaytransaction AS call
 WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
@@ -374,7 +375,7 @@ WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
 )
 """  # noqa: S608 - constants of our own
 
-# The update is conditional, so it never overwrites what the tracker or a newer attempt has written. The count is read
+# The update is conditional, so it never overwrites a status from the tracker or a newer attempt. The count is read
 # first, so calls are locked before attempts, as everywhere. Returns how long newly sent attempts had waited.
 _MARK_SENT = f"""
 WITH submitted AS (

@@ -1,15 +1,14 @@
 """
-Cancel calls that can no longer be executed but have an account nonce, and release orphaned holds.
+Cancel calls that have an account nonce but can no longer be executed, and release orphaned holds.
 
 A self-transfer that the service pays uses up the account nonce. The call is settled and
 its hold released only when the chain has confirmed the self-transfer, because until then
 the call's own bytes could still be mined.
 
 A relay hold is committed and closed together with its relay transaction. It is orphaned
-where the relay transaction is settled and the hold is open, or where the hold is old and
-belongs to no call; both mean that rows were changed by hand. A hold whose call is in
-progress is never orphaned: the call's bytes may still be mined. Holds of other apps are
-not released here.
+if it is open although the relay transaction is settled, or if it is old and belongs to
+no call; both mean that rows were changed by hand. A hold whose call is in progress is
+never orphaned: the call's bytes may still be mined.
 """
 
 from datetime import datetime, timedelta
@@ -32,9 +31,9 @@ from users.models import User
 
 _Status = RelayTransaction.Status
 
-# The name of the action in the audit log, by which reconciliation finds what was released.
+# The name of the action in the audit log, by which reconciliation finds released holds.
 RELEASED = "release orphaned hold"
-# No transaction of ours stays open this long, so nothing is about to commit the missing row.
+# No database transaction of the service stays open this long, so none can still commit the missing row.
 _OLD = timedelta(hours=1)
 
 
@@ -53,9 +52,9 @@ def begin(
     Store a self-transfer on the attempt's account nonce, and the terminal status that its call will have.
 
     Returns False if the call is settled, its cancellation has begun, a newer attempt
-    has taken over, a replacement would exceed the fee cap, or the service has reached
-    its loss limit; with `only_unsent` also where the attempt was broadcast. `fees` are
-    the current ones, in wei per gas.
+    has replaced this one, a replacement would exceed the fee cap, or the service has
+    reached its loss limit; with `only_unsent`, also if the attempt was broadcast. `fees`
+    are the current ones, in wei per gas.
     """
     calls = RelayTransaction.objects.select_related("hold")
     call = calls.select_for_update(no_key=True, of=("self",)).get(pk=attempt.relay_transaction_id)

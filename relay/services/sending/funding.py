@@ -1,8 +1,8 @@
 """
-Top up relayers from the treasury before they run dry.
+Top up relayers from the treasury before they run out of funds.
 
-One transfer is in flight at a time. It is stored before it is sent and resent until it is mined. It uses the account
-nonce of the chain, so neither a crash nor a second worker can pay twice.
+One transfer is in flight at a time. It is stored before it is sent, and resent until it is mined. It uses the account
+nonce that the chain expects next, so neither a crash nor a second worker can pay twice.
 """
 
 import logging
@@ -25,7 +25,7 @@ from relay.queries.figures import top_ups
 from relay.services.sending.replacement import bump_fees, current_fees
 
 logger = logging.getLogger(__name__)
-# The last log message about each treasury that cannot pay, so that it is logged once and not in each block.
+# The last log message about each treasury that cannot pay, so that each is logged once and not at every block.
 _logged: dict[str, str] = {}
 
 _Status = TopUp.Status
@@ -102,7 +102,7 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
         return None
     _logged.pop(address, None)
     row = _signed(relayer, address, account.latest_nonce, 0, amount, fees, now=now)
-    # Another worker may have begun a transfer, or the node may lag behind the previous one: then this one is dropped.
+    # Another worker may have begun a transfer, or the node may not know the previous one yet; then this one is dropped.
     stored = TopUp.objects.bulk_create([row], ignore_conflicts=True)
     if not TopUp.objects.filter(transaction_hash=stored[0].transaction_hash, status=_Status.SENT).exists():
         return None
@@ -140,7 +140,7 @@ def _follow(slot: list[TopUp], view: ChainView, account: AccountState, *, now: d
         if receipt and receipt.block_number <= view.head.number - get_chain().confirmations + 1:
             _end(slot, row, receipt, now=now)
             return None
-        # In a block that is not confirmed yet, or about which the nodes disagree.
+        # The transfer is mined but not confirmed yet, or the nodes disagree about it.
         if receipt or row.transaction_hash in view.undecided:
             return None
     if account.confirmed_nonce > newest.account_nonce:
@@ -163,7 +163,7 @@ def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) ->
 
 @signed_outside
 def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
-    """Sign the transfer again where it has waited for long and its fees are too low."""
+    """Sign the transfer again with higher fees, if it has waited for long and its fees are too low."""
     fees = current_fees(head=head)
     price = head.base_fee_wei + fees.max_priority_fee_per_gas_wei
     waits_since = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
@@ -222,6 +222,6 @@ def _signed(
 
 
 def _send(row: TopUp) -> TopUp:
-    """Send the bytes to the node. Its answer is ignored: the bytes are resent until the account nonce is used."""
+    """Send the bytes to the node, and ignore its response: they are resent until the account nonce is used."""
     get_chain_client().send_raw_transactions([bytes(row.raw)])
     return row

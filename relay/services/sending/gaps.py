@@ -1,10 +1,10 @@
 """
-Fill gaps: account nonces between the chain's and ours that no attempt of a call in progress will use up.
+Fill gaps: account nonces from the chain's next one up to the row's that no attempt of a call in progress will use up.
 
-Gaps do not occur in normal operation: a transaction from outside the service took an account nonce and a
-reorganisation removed it, or rows were changed by hand. Nodes queue every transaction behind a gap, so one gap would
-stop its relayer permanently. A self-transfer fills the gap. It is stored before it is sent, once for each account
-nonce.
+Gaps are rare: a waiting call was withdrawn after its remote signature, a transaction from outside the service took an
+account nonce and a reorganisation removed it, or rows were changed by hand. Nodes queue every transaction behind a gap,
+so one gap would stop its relayer permanently. A self-transfer fills the gap. It is stored before it is sent, once for
+each account nonce.
 """
 
 import logging
@@ -30,7 +30,7 @@ from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTr
 
 logger = logging.getLogger(__name__)
 
-# A node that lags behind another shows a gap for a moment.
+# A node that lags behind another one may show a gap for some seconds.
 _GRACE_SECONDS = 10
 _MESSAGE_LENGTH = 500
 
@@ -54,7 +54,7 @@ class GapWatch:
         Fill gaps that have lasted the grace period and resend earlier fillers; return how many fillers are new.
 
         Raises:
-            NodeUnavailable: no node answered; the stored fillers are sent with the next call.
+            NodeUnavailable: no node answered; the next call of `fill` sends the stored fillers.
         """
         self._seen_at = {gap: self._seen_at.get(gap, now) for gap in find_gaps(head=head)}
         due = now - timedelta(seconds=_GRACE_SECONDS)
@@ -66,9 +66,9 @@ class GapWatch:
 
 def find_gaps(*, head: Head) -> list[Gap]:
     """
-    Return gaps without a filler as of this block, for relayers whose keys we have.
+    Return gaps without a filler as of this block, for relayers whose keys this process has.
 
-    A node that has not reached the block of a mined attempt does not know that its account nonce is used.
+    A node that has not reached the block of a mined attempt does not know yet that its account nonce is used.
     """
     params = {
         "chain": get_chain().id,
@@ -103,7 +103,7 @@ def _store_filler(gap: Gap, fees: Fees, now: datetime) -> bool:
     if not losses.reserve(key=key, user_id=None, amount_wei=cost_wei, kind=Loss.Kind.GAP, now=now):
         filler.delete()
         return False
-    # A self-transfer uses little gas, so it is booked at its highest possible price.
+    # A self-transfer uses little gas, so the loss is booked at the highest possible price.
     losses.settle(key=key, lost_wei=cost_wei, now=now)
     logger.error(
         "account nonce %s of relayer %s was in no transaction; %s fills it",
@@ -178,7 +178,7 @@ def _raise_fees(filler: GapFiller, fees: Fees) -> None:
     filler.save(update_fields=list(columns))
 
 
-# Only nonces within the in-flight limit matter: nodes pool no more for one account.
+# Only nonces within the in-flight limit matter: nodes keep no more pending transactions of one account.
 _GAPS = f"""
 SELECT relayer.id, relayer.address, taken.account_nonce
 FROM relay_relayer AS relayer

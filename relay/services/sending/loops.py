@@ -2,7 +2,7 @@
 State that the relay worker's loops share through PostgreSQL: each loop's lease, and the notification of new work.
 
 The worker that holds a loop's lease (`gateway.common.leases`) runs it. A worker that stalled for longer than its
-lease can no longer write. The work is also safe to do twice, which is the second line of defence.
+lease can no longer write. As a second safeguard, all work is safe to repeat.
 """
 
 import time
@@ -24,7 +24,7 @@ BROADCASTING, TRACKING = "broadcasting", "tracking"
 
 _LEASE_SECONDS = 10
 RENEWED_AFTER_SECONDS = 3
-# Another worker takes over long before.
+# Much longer than a lease, after which another worker takes over.
 _STOPPED_SECONDS = 60
 
 
@@ -51,7 +51,7 @@ class LoopLease(Lease):
         """
         Return whether this worker holds the lease, after taking or renewing it if that is due.
 
-        A renewal also stores whether work has ended, succeeded or moved a call since the last one.
+        A renewal also stores whether runs have ended, succeeded or moved calls since the previous renewal.
         """
         if time.monotonic() < self._renew_at:
             return True
@@ -81,7 +81,7 @@ class LoopLease(Lease):
 
 
 class LastRun(NamedTuple):
-    """When the work of a loop last ended and last succeeded, if it ever did."""
+    """When a loop last finished a run, and when a run last succeeded; None if none has."""
 
     loop: str
     ended_at: datetime | None
@@ -89,7 +89,7 @@ class LastRun(NamedTuple):
 
 
 def last_runs() -> list[LastRun]:
-    """Return the last runs of each loop that a worker has ever run on this chain, some seconds late."""
+    """Return the last run of each loop that has ever run on this chain; the rows are some seconds behind."""
     rows = WorkerLoop.objects.filter(chain_id=get_chain().id).order_by("name")
     return [LastRun(row.name, row.ended_at, row.succeeded_at) for row in rows]
 
@@ -103,10 +103,10 @@ class Stall(NamedTuple):
 
 def stalls() -> list[Stall]:
     """
-    Return the loops that have moved nothing for `RELAY_STALL_SECONDS` although something was due all that time.
+    Return the loops that have moved nothing for `RELAY_STALL_SECONDS` although work was due all that time.
 
     An attempt is due for broadcast until a node has responded to it; a mined attempt is due for settlement once it is
-    confirmed. Work that waits because too few nodes are healthy, or PostgreSQL takes no writes, is not due.
+    confirmed. Nothing is due while too few nodes are healthy or PostgreSQL accepts no writes.
     """
     chain = get_chain()
     fit = sum(not node.fault for node in get_chain_client().nodes())
@@ -120,7 +120,7 @@ def stalls() -> list[Stall]:
 
 
 def stopped(session: "psycopg.Connection[Any]") -> str:
-    """Return `relay-worker` if a loop that sends or settles calls has not succeeded lately; for `/readyz`."""
+    """For `/readyz`: return `relay-worker` if a loop that sends or settles calls has not succeeded lately, else ''."""
     params = {"chain": get_chain().id, "loops": [BROADCASTING, TRACKING], "seconds": _STOPPED_SECONDS}
     return "relay-worker" if session.execute(_STOPPED, params).fetchone() is not None else ""
 

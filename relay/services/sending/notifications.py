@@ -13,8 +13,8 @@ class Listener:
     """
     Waits for notifications of one channel, on the calling thread's connection.
 
-    Behind a transaction pooler it uses a session of its own that bypasses the pooler. Without one it receives no
-    notification, so callers also poll.
+    Behind a transaction pooler, it opens a separate session that bypasses the pooler. If there is no such session, no
+    notification arrives, so callers must also poll.
     """
 
     def __init__(self, channel: str) -> None:

@@ -1,5 +1,5 @@
 """
-Sign another transaction on an account nonce in use, at higher fees. The chain executes one of them.
+Sign another transaction on an account nonce that is in flight, at higher fees. The chain executes one of them.
 
 It replaces an attempt whose fees are too low, or it is the self-transfer that cancels a call.
 """
@@ -24,7 +24,7 @@ from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
 
 
 def current_fees(*, head: Head) -> Fees:
-    """Return current fees in wei, capped by the fee policy: a cancellation cannot wait for lower prices."""
+    """Return current fees in wei, at most the cap of the fee policy: a cancellation cannot wait for lower prices."""
     policy = get_chain().fees
     try:
         return quote_fees(
@@ -54,8 +54,8 @@ def higher_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
     """
     Return fees that replace `attempt`: `fees`, or its own fees plus an eighth; None if they exceed the cap.
 
-    Current fees do not suffice for a node that wants a larger tip, or that already
-    holds another transaction on the account nonce.
+    The current fees alone may not suffice: a node may require a larger tip, or may
+    already have another transaction on the account nonce.
     """
     replacing = replacement_fees(attempt=attempt, fees=fees)
     if replacing is None or replacing.max_fee_per_gas_wei > attempt.max_fee_per_gas_wei:
@@ -80,7 +80,7 @@ def bump_fees(*, signed: Attempt | GapFiller | TopUp, fees: Fees) -> Fees | None
 
 def store_cancellation(*, call: RelayTransaction, newest: Attempt, fees: Fees, now: datetime) -> bool:
     """
-    Store a self-transfer that takes over `newest`'s account nonce. The call's row must be locked.
+    Store a self-transfer on the account nonce of `newest`. The caller has locked the call's row.
 
     Returns False if the service has reached its loss limit; the caller retries later.
     """
@@ -137,10 +137,10 @@ def _store_replacement(
 @signed_outside
 def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     """
-    Sign the attempt's transaction again at `fees` (wei per gas, today's) or above them, and store it.
+    Sign the attempt's transaction again at the current `fees` (wei per gas) or above, and store it.
 
     If the call may now cost more, the hold is raised first. If the account cannot
-    afford that, the service covers the excess within its loss limits; beyond them the
+    afford that, the service covers the excess within its loss limits; beyond them, the
     call waits for lower gas prices.
 
     Returns False if nothing was signed: the loss limits forbid it, the attempt is not
@@ -171,9 +171,9 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
 
 def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
     """
-    Raise the hold to this cost, and never above the call's quote. The holds of a call that a sponsor pays stay.
+    Raise the hold to this cost, but not above the call's quote. If a sponsor pays, both holds stay unchanged.
 
-    The difference that the holds do not cover is reserved as the service's loss.
+    The service reserves the part that the holds do not cover as its loss.
     """
     of_sponsor = CreditHold.objects.filter(sponsors__hold_id=call.hold_id).first()
     if of_sponsor is not None:
@@ -193,5 +193,5 @@ def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
 
 
 def _reserve_loss(*, call: RelayTransaction, kind: Loss.Kind, amount_wei: int, now: datetime) -> bool:
-    """Reserve the loss for the whole call: the chain executes one of its attempts."""
+    """Reserve the loss once for the whole call, because the chain executes only one of its attempts."""
     return losses.reserve(key=call.hold.key, user_id=call.user_id, amount_wei=amount_wei, kind=kind, now=now)

@@ -175,8 +175,7 @@ def compare_with_nodes(*, since: datetime) -> tuple[list[Finding], int]:
     """
     Compare final calls settled since `since`, and relayers, with the nodes; return findings and number of calls.
 
-    The tracker compares calls that are not final at every block. Transactions that the nodes disagree about are left
-    out.
+    The tracker compares the other calls at every block. Transactions that the nodes disagree about are left out.
 
     Raises:
         NodeUnavailable: no node answered.
@@ -259,7 +258,7 @@ def _compare_relayers() -> list[Finding]:
     for old, new in zip(before, db.all_rows(_RELAYERS, params), strict=False):
         row_id, address, _, mined_nonces, balance_wei, is_idle = old
         account = view.account(address)
-        # The chain was read between both reads of the rows.
+        # The rows were read before and after the chain, so the chain's number must lie between theirs.
         if account.latest_nonce < mined_nonces:
             rule = "the chain has used the account nonces of all mined attempts"
             findings.append(Finding(rule, None, row_id, account.latest_nonce, mined_nonces))

@@ -1,11 +1,10 @@
 """
 Reverse settlements whose blocks a reorganisation has removed.
 
-A settled call is watched until its block is final: at each new block, the hash that the chain has at that height is
-compared with the hash of the block in which the call was settled. If they differ, new entries reverse the
-settlement and the call is in progress again. The tracker then handles it like any other call in progress, so its
-outcome depends only on the new chain. The range of the comparison is read from rows, so a worker that was stopped
-compares everything since.
+The tracker watches a settled call until its block is final: at each new block, it compares the hash that the chain has
+at that height with the hash of the block in which the call was settled. If they differ, new entries reverse the
+settlement, and the call is in progress again. The tracker then handles it like any other call in progress, so its
+outcome depends only on the new chain. The rows hold the range to compare, so a worker that was stopped misses nothing.
 """
 
 import logging
@@ -30,23 +29,23 @@ from sponsors.services import holding
 logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
 
-# Failure codes: of a reopened call whose self-transfer was mined after all,
+# Failure code of a reopened call whose self-transfer was mined after all.
 REORGANISED = "reorganised"
-# of a reopened call that was cancelled in favour of a newer one with its relay nonce,
+# Failure code of a reopened call that was cancelled in favour of a newer call with its relay nonce.
 SUPERSEDED = "superseded"
-# and of that newer call, where the reopened one was executed instead.
+# Failure code of that newer call, if the reopened one was executed instead.
 OVERTAKEN = "overtaken-by-reopened-call"
 
 
 class FinalBlockReplaced(Exception):
-    """The node's chain has another block in place of our final one. Nothing is settled or reversed from such a view."""
+    """The chain has another block at the height of the stored final one, so nothing is settled or reversed."""
 
 
 class Watch(NamedTuple):
     """
     The newest final block, and the blocks above it in which calls were settled.
 
-    `is_replaced`: when last compared, the chain had another block in place of the final one.
+    `is_replaced` is set if the chain had another block in place of the final one when last compared.
     """
 
     final: BlockId | None
@@ -72,10 +71,10 @@ def watch() -> Watch:
 
 def reopen_vanished(*, watch: Watch, view: ChainView, now: datetime) -> int:
     """
-    Reopen calls that were settled in blocks which the chain no longer has; return how many.
+    Reopen calls that were settled in blocks that the chain no longer has; return how many.
 
-    A height that the chain has not reached (again) is left out. If no block has vanished, the
-    final block moves up.
+    A height above the chain's newest block is left out. If no block has vanished, the final
+    block moves up.
 
     Raises:
         FinalBlockReplaced: the final block is not in that chain; nothing changes.
@@ -113,7 +112,7 @@ def _require_final_block(watch: Watch, view: ChainView, now: datetime) -> None:
 
 
 def _move_final_block(watch: Watch, view: ChainView) -> None:
-    """Move up to the newest final block if everything below it was compared just now."""
+    """Move the stored final block up to the chain's, if everything below that was compared just now."""
     final = view.final
     if final is None or any(
         block.number <= final.number and block.number not in view.block_hashes for block in watch.settled
@@ -126,7 +125,7 @@ def _move_final_block(watch: Watch, view: ChainView) -> None:
 
 @transaction.atomic(durable=True)
 def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: datetime) -> bool:
-    """Reverse the call's settlement in one of these blocks; False if another worker has done it."""
+    """Reverse the call's settlement in one of these blocks; return False if another worker has done it."""
     call = RelayTransaction.objects.select_for_update(no_key=True).get(pk=relay_transaction_id)
     carrier = call.attempts.filter(status=Attempt.Status.MINED).first()
     if call.settled_at is None or carrier is None or carrier.block_number is None:
@@ -171,7 +170,7 @@ def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: da
 
 
 def _cancellation_of(call: RelayTransaction, now: datetime) -> tuple[str, str, str]:
-    """Return the terminal status, code and detail that the call gets if its self-transfer is mined."""
+    """Return the final status, code and detail that the call gets if its self-transfer is mined."""
     if call.attempts.latest("sequence").kind != Attempt.Kind.CANCELLATION:
         return "", "", ""
     if call.status in {_Status.EXPIRED, _Status.CANCELLED}:

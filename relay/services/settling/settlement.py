@@ -1,11 +1,11 @@
 """
 Settle calls that the chain has confirmed: capture or release their credits, once.
 
-The outcome of each call follows from its receipt; the reason of a revert is read from the
-node. Then one transaction locks the rows of many calls, keeps those that are still in
-progress, moves their credits and writes their final status, in a constant number of
-statements. If that fails, each call is settled in its own transaction, so that one
-failing call delays no other.
+The outcome of each call follows from its receipt; for a revert, a node is asked for the
+reason. Then one transaction locks the rows of many calls, keeps those that are still in
+progress, captures or releases their holds and writes their final status, in a constant
+number of statements. If it fails, each call is settled in its own transaction, so that
+one failing call does not delay the others.
 """
 
 import logging
@@ -36,21 +36,21 @@ logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
 
 
-# A revert waits at most this many blocks for a node that can explain it.
+# The settlement of a revert waits at most this many blocks for a node that can explain it.
 _EXPLAINED_WITHIN_BLOCKS = 50
-# About half an hour on mainnet: longer than an attempt waits for its block.
+# How far back to look for another execution of a call: half an hour on mainnet, longer than an attempt waits.
 _LOOK_BACK_BLOCKS = 150
 # Calls settled in one transaction. Requests wait for its locks, and larger batches hardly lower the time per call.
 _BATCH_SIZE = 50
-# How long one transaction waits for each lock. Requests wait for the locks that it holds meanwhile, so this is shorter
-# than they wait.
+# How long one transaction waits for each lock. Requests wait for the locks that it already holds, so this is shorter
+# than their own lock timeout.
 _LOCK_MILLISECONDS = 100
-# A lock could not be had in time, or a deadlock was resolved.
+# Lock timeouts and deadlocks.
 _LOCKED = (OperationalError,)
-# Calls that could not be settled in earlier runs, in the order in which they are retried. They are settled last, one by
-# one, so that the others do not wait for the same locks in each run.
+# Calls that earlier runs could not settle, in the order of their retries. Each run settles them last, one by one, so
+# that the other calls do not wait for the same locks every time.
 _locked_before: dict[int, None] = {}
-# Failures among these in one run, each of which takes a lock timeout.
+# After this many failed retries a run stops retrying, because each failure costs a lock timeout.
 _MOST_FAILURES = 5
 
 
@@ -79,7 +79,7 @@ class Confirmed(NamedTuple):
 class _Settlement(NamedTuple):
     relay_transaction_id: int
     outcome: Outcome
-    # Hash of the attempt that executed the call; None keeps the hash that the wallet was given.
+    # The hash of the attempt that executed the call; None keeps the hash that the caller was given.
     mined_hash: str | None
 
 
@@ -88,8 +88,8 @@ def outcome_of(*, confirmed: Confirmed, now: datetime) -> Outcome:
     Return the outcome of the call whose attempt the chain has confirmed.
 
     A success and a revert cost their gas; a self-transfer costs the user nothing. A
-    revert that no node explains within a timeout is settled as failed: a key manager of
-    untrusted code can emit more logs than nodes return, which would keep its hold open.
+    revert that no node explains within a number of blocks is settled as failed: untrusted
+    code of a key manager can emit more logs than nodes return, and its hold would never close.
 
     Raises:
         NodeUnavailable: a revert could not be explained yet; retry.
@@ -123,7 +123,7 @@ def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost:
         controller=transaction.controller_address,
         channel=transaction.channel,
     )
-    # If a key manager no longer returns a nonce, no other execution can be found.
+    # If the key manager no longer returns a nonce, there is no way to find another execution.
     if next_nonce is not None and next_nonce > transaction.relay_nonce:
         if reorganisations.was_overtaken(transaction):
             return Outcome(
@@ -144,7 +144,7 @@ def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost:
 
 
 def _is_same_call(transaction: RelayTransaction, execution: ExternalExecution) -> bool:
-    """Return whether that execution is this call; within another contract's call, its parts appear unchanged."""
+    """Return whether another sender's transaction is this call; if it came through a contract, compare the parts."""
     payload = bytes(transaction.payload)
     if execution.selector != payload[:4] or _is_ours(execution):
         return False
@@ -160,7 +160,7 @@ def _is_ours(execution: ExternalExecution) -> bool:
 
 
 def _reason_of(transaction: RelayTransaction) -> tuple[str, str]:
-    """Return the code and detail of the error with which the call reverts now, or that it would succeed now."""
+    """Simulate the call now; return the code and detail of its error, or of the fact that it would succeed."""
     try:
         get_chain_client().simulate_relay_call(
             sender=transaction.relayer.address,
@@ -234,7 +234,7 @@ def _settle_batch(settlements: Sequence[_Settlement], now: datetime) -> int:
     if len(settlements) > 1:
         with isolated(f"settlement of {len(settlements)} calls together", expected=_LOCKED):
             return _settle(settlements, now)
-    # The joint transaction was rolled back.
+    # The transaction of the batch was rolled back, so none of its calls is settled.
     return _settle_one_by_one(settlements, now)
 
 
@@ -251,7 +251,7 @@ def _settle_one_by_one(
             settled += _settle([settlement], now)
         _locked_before.pop(row_id, None)
         if not item.succeeded:
-            # At the end, so that the next run begins with others.
+            # Moved to the end, so that the next run begins with other calls.
             _locked_before[row_id] = None
             failures += 1
     return settled

@@ -1,8 +1,8 @@
 """
-Brings sponsors' holds in line with their calls if a process of a version without sponsors settled or reopened a call.
+Repairs sponsors' holds after a process of a version without sponsors has settled or reopened a call.
 
 This version closes and reopens both holds in one transaction. During an upgrade, a relay worker of the previous version
-may still close or reopen only the user's hold. This sweep then finds the sponsor's hold within a minute.
+may still close or reopen only the user's hold. This sweep then repairs the sponsor's hold within a minute.
 """
 
 import logging
@@ -31,13 +31,13 @@ def follow_calls() -> int:
 
 @transaction.atomic(durable=True)
 def _follow(call_id: int) -> bool:
-    """Move one sponsor's hold; False if another worker has done it."""
+    """Close or reopen one sponsor's hold; return False if another worker has done it."""
     call = RelayTransaction.objects.select_for_update(no_key=True, of=("self",)).get(pk=call_id)
     share = holding.shares_of(hold_ids=[call.hold_id])[call.hold_id]
     if call.is_in_progress:
         moved = bool(holds.reopen(hold_ids=[share.hold_id]))
     else:
-        # What the user has paid by then is not paid twice.
+        # The sponsor does not pay the part that the user has already paid.
         paid = CreditHold.objects.values_list("captured_amount", flat=True).get(pk=call.hold_id) or 0
         part = min(sponsor_part(call.real_cost, share_percent=share.percent), call.real_cost - paid)
         moved = bool(holds.close(costs={share.hold_id: max(0, part)}))
@@ -47,7 +47,7 @@ def _follow(call_id: int) -> bool:
     return moved
 
 
-# Both parts begin at the few rows in progress.
+# Both parts start from few rows: open holds of sponsors, and calls in progress.
 _LEFT_BEHIND = f"""
 SELECT call.id
 FROM credits_account AS account

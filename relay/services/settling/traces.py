@@ -1,7 +1,7 @@
 """
-The trace of a relay call (`gateway.web.tracing`), exported when it is settled from the times in its rows.
+The trace of a relay call (`gateway.web.tracing`): spans from the times in its rows, exported when it is settled.
 
-The web process has already exported a span of the request. The call's digest joins the two.
+The web process has already exported a span of the request. The call's digest links the two.
 """
 
 from collections.abc import Iterator, Sequence

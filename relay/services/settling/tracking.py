@@ -1,5 +1,5 @@
 """
-For every block, read from the chain what became of each attempt in progress, in a few batches.
+At every new block, read from the chain the state of each attempt in progress, in a few batches.
 
 The tracker may be killed at any point: the next run derives each step again from the chain
 and the rows.
@@ -29,7 +29,7 @@ _Status = RelayTransaction.Status
 
 # A used account nonce without a receipt counts as lost this many blocks beyond the confirmations.
 _LOST_DEPTH = 20
-# For how many blocks nodes may disagree about a transaction before that is reported.
+# For how many blocks nodes may disagree about a transaction before the tracker reports it.
 _CONTRADICTION_BLOCKS = 10
 
 
@@ -48,7 +48,7 @@ class _InFlight(NamedTuple):
     first_sent_at: datetime | None
     max_fee_per_gas_wei: int
     is_superseded: bool
-    # As stored from its receipt; None before.
+    # As stored from the receipt; None before the attempt is mined.
     succeeded: bool | None
     gas_used: int | None
     gas_price_wei: int | None
@@ -56,11 +56,11 @@ class _InFlight(NamedTuple):
 
 
 class Tracker:
-    """Tracks once per block, however often it is called."""
+    """Tracks each block at most once."""
 
     def __init__(self) -> None:
         self._newest: Head | None = None
-        # When the nodes first contradicted each other about a transaction, by its hash.
+        # By transaction hash: when the nodes first contradicted each other about the transaction.
         self._undecided_since: dict[str, datetime] = {}
         self._gaps = gaps.GapWatch()
 
@@ -81,7 +81,7 @@ class Tracker:
         return settled
 
     def _note_undecided(self, undecided: Iterable[str], now: datetime) -> None:
-        # One node is often a block behind the others, so only lasting contradictions are reported.
+        # A node is often one block behind the others, so only lasting contradictions are reported.
         self._undecided_since = {name: self._undecided_since.get(name, now) for name in undecided}
         patience = timedelta(seconds=_CONTRADICTION_BLOCKS * get_chain().block_seconds)
         lasting = [name for name, since in self._undecided_since.items() if since < now - patience]
@@ -110,7 +110,7 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
         finality=get_chain().finality,
     )
     if reorganisations.reopen_vanished(watch=watch, view=view, now=now):
-        # Reopened calls are in progress again and must be read too.
+        # Reopened calls are in progress again, so the chain is read once more for them.
         return _track(now=now)
     relayers.update_accounts(relayers=accounts, accounts=view.accounts, now=now)
     # Attempts that the nodes disagree about are left unchanged.
@@ -136,7 +136,7 @@ def _attempts_in_flight() -> list[_InFlight]:
 
 
 def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlement.Confirmed]:
-    """Keep the attempts whose block is confirmed, with their receipts, by user: so a batch locks few accounts."""
+    """Keep confirmed attempts, with their receipts, sorted by user so that one batch locks few accounts."""
     deepest = view.head.number - get_chain().confirmations + 1
     return [
         settlement.Confirmed(attempt.id, attempt.relay_transaction_id, attempt.kind, receipt)
@@ -170,7 +170,7 @@ def _settle_lost(
         relay_transaction__in={attempt.relay_transaction_id for attempt in lost}
     )
     owners = dict(candidates.values_list("transaction_hash", "relay_transaction_id"))
-    # No block of ours can be watched for such a call, so it waits until the transaction that overtook it is final.
+    # Such a call has no block to watch for reorganisations, so wait until the transaction that overtook it is final.
     final_depth = view.head.number - view.final.number + 1 if view.final else get_chain().finality.blocks
     again = get_chain_client().read_chain(
         transaction_hashes=list(owners),
@@ -199,7 +199,7 @@ def _passed_over(
 
 
 def _cancel_or_replace_stuck(*, attempts: Sequence[_InFlight], view: ChainView, now: datetime) -> None:
-    """Bump the fees of attempts that have waited for long and pay too little; cancel calls that expired in the pool."""
+    """Bump the fees of attempts that have waited for long at too low fees; cancel calls that expired in the pool."""
     fees = current_fees(head=view.head)
     for attempt in attempts:
         if attempt.status != Attempt.Status.SENT:
@@ -235,10 +235,10 @@ def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetim
     """
     Write receipts to attempts whose receipt changed: newly mined, moved by a reorganisation, or removed by one.
 
-    A receipt that a node has reported wrongly, and now reports otherwise for the same block, is replaced as well.
+    Also replaces a receipt that a node reported wrongly and has since corrected, for the same block.
 
-    A reverted call gets its terminal status before it is final, so that no follower is accepted behind it. Returns all
-    attempts with their new statuses.
+    A reverted call gets its terminal status before its block is confirmed, so that no follower is accepted behind it.
+    Returns all attempts with their new statuses.
     """
     changed = {
         attempt.id: attempt._replace(status=_status_of(attempt, view))
@@ -283,7 +283,7 @@ def _stored_receipt(attempt: _InFlight) -> tuple[object, ...]:
     return (attempt.block_hash, attempt.succeeded, attempt.gas_used, attempt.gas_price_wei)
 
 
-# Calls are listed first: with statistics from an idle moment, PostgreSQL would list them once for each attempt.
+# Calls are listed first: with statistics from an idle moment, PostgreSQL would scan them once for each attempt.
 _IN_FLIGHT = f"""
 WITH call AS MATERIALIZED (
     SELECT id, user_id, is_superseded, validity FROM relay_relaytransaction
@@ -298,7 +298,8 @@ ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
 """  # noqa: S608 - constants of our own
 
 # Stores the receipts of attempts, and the status of their calls. The receipt is null for an attempt whose block was
-# removed; it is then resent at once. The count is read first, so calls are locked before attempts, as everywhere.
+# removed; that attempt is then resent at once. The count is read first, so calls are locked before attempts, as
+# everywhere.
 _UPDATE_RECEIPTS = f"""
 WITH receipt AS (
     SELECT * FROM unnest(

@@ -1,8 +1,8 @@
 """
-Find transactions of our accounts that no row records, as after a restore or a fail-over that lost rows.
+Find transactions of our accounts that no row records, such as after a restore or a fail-over that lost rows.
 
-Nodes cannot look up a transaction by sender and account nonce, so whole blocks are read, from the last block for which
-the rows explain a relayer's account nonces.
+Nodes cannot look up a transaction by sender and account nonce, so the service reads whole blocks, starting with the
+last one for which the rows explain each relayer's account nonces.
 """
 
 from collections.abc import Collection
@@ -21,12 +21,12 @@ from users.models import User
 
 
 class Unrecorded(NamedTuple):
-    """A transaction that no row records; for a relay call with its profile and user, where they can be read."""
+    """A transaction that no row records. For a relay call, also its profile and user, if they can be determined."""
 
     sent: SentTransaction
     profile_address: str | None = None
     user_id: int | None = None
-    # The row of the same relay call under another hash, where only the row of a replacement is missing.
+    # The relay transaction with the same call under another hash, if only the row of a replacement is missing.
     relay_transaction_id: int | None = None
 
     @property
@@ -37,7 +37,7 @@ class Unrecorded(NamedTuple):
 
 
 class BlockUnknown(Exception):
-    """The first block to read cannot be derived from the rows."""
+    """The rows do not tell which block to read first."""
 
 
 class Report(NamedTuple):
@@ -77,7 +77,7 @@ def report(*, from_block: int | None = None) -> Report:
 
 def _first_unexplained(counts: dict[int, int]) -> int | None:
     """
-    Return the block after which the chain has more transactions of a relayer than the rows; None if they agree.
+    Return the last block up to which the rows explain every relayer's account nonces; None if they explain all.
 
     Raises:
         BlockUnknown: no call was mined before the first unexplained account nonce.

@@ -1,6 +1,5 @@
 """Calls that name a sponsor."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.utils import timezone
@@ -14,8 +13,6 @@ from sponsors.models import Sponsor, SponsoredCall, Usage
 from tests.database import rows_of
 from tests.relay.rows import everything
 from users.models import User
-
-Sponsored = Callable[..., RelayTransaction]
 
 
 def execute_sponsored(

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -18,7 +16,6 @@ from credits.models import HoldStatus
 from credits.queries import balance_of
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
-from gateway.staff.audit import sentence_of
 from gateway.staff.models import Pause
 from gateway.staff.pauses import is_paused
 from relay.models import Loss, Relayer, RelayTransaction
@@ -83,34 +80,6 @@ def test_rows_are_shown_and_never_added_changed_or_deleted(staff: Client, accept
     assert everything() == before
 
 
-def test_a_relayer_is_paused_and_resumed(staff: Client, relayers: list[Relayer]) -> None:
-    chosen = relayers[1]
-    for action, expected in (("pause", False), ("resume", True)):
-        confirm(staff, "relay_relayer", action, chosen)
-        active = {relayer.pk: relayer.is_active for relayer in Relayer.objects.all()}
-        assert active == {relayer.pk: expected if relayer == chosen else True for relayer in relayers}
-        # A repeat changes nothing, and shows no message.
-        confirm(staff, "relay_relayer", action, chosen)
-    entries = LogEntry.objects.filter(object_id=str(chosen.pk)).order_by("pk")
-    assert [sentence_of(entry) for entry in entries] == ["pause", "resume"]
-
-
-def test_staff_who_may_only_view_cannot_pause_a_relayer(staff: Client, relayers: list[Relayer]) -> None:
-    person = User.objects.get(is_staff=True)
-    person.is_superuser = False
-    person.save()
-    person.user_permissions.add(Permission.objects.get(codename="view_relayer"))
-    url = reverse("admin:relay_relayer_changelist")
-    assert b'value="pause"' not in staff.get(url).content
-    assert confirm(staff, "relay_relayer", "pause", relayers[0]).status_code == 403
-    assert not Relayer.objects.filter(is_active=False).exists()
-
-    person.user_permissions.add(Permission.objects.get(codename="pause_relayer"))
-    assert b'value="pause"' in staff.get(url).content
-    confirm(staff, "relay_relayer", "pause", relayers[0])
-    assert Relayer.objects.get(is_active=False) == relayers[0]
-
-
 def test_a_search_uses_indexed_columns(staff: Client, accept: Accept) -> None:
     row = accept()
     for model, term in (
@@ -121,17 +90,6 @@ def test_a_search_uses_indexed_columns(staff: Client, accept: Accept) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert len(results(staff, model, q=term)) == 1
         assert not [query for query in queries if "UPPER(" in query["sql"]]
-
-
-@pytest.mark.parametrize("model", ["relaytransaction", "attempt"])
-def test_a_list_of_more_rows_needs_no_more_queries(
-    staff: Client, accept: Accept, model: str, django_assert_max_num_queries: Any
-) -> None:
-    for _ in range(6):
-        accept(channel=secrets.randbits(120))
-    results(staff, model)
-    with django_assert_max_num_queries(8):
-        assert len(results(staff, model)) == 6
 
 
 OPERATIONS = {"operations"}

@@ -10,8 +10,6 @@ from django.utils import timezone
 
 from credits.models import CreditEntry
 from credits.queries import balance_of
-from devstack.services.stack import Services
-from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
 from gateway.staff.pauses import switch
@@ -21,12 +19,10 @@ from relay.queries.calls import RELAY, CallKey, Identity, active_transaction, ro
 from relay.queries.reports import TransactionReport, transactions_of
 from relay.services.accepting import lsp15
 from relay.services.accepting.submission import identify
-from relay.services.sending import replacement
 from tests.factories import UserFactory, random_address
 from tests.relay.callers import report_of
-from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.chain import FaultyClient
 from tests.relay.conftest import Accept
-from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all
 from users.models import User
 
@@ -73,19 +69,6 @@ def test_settled_the_figures_are_the_entrys_own(
     assert balance_of(user).balance == 10_000 - sum(-entry.amount for entry in charged())
 
 
-def test_the_report_of_a_failure_has_its_burned_gas(
-    services: Services, user: User, accept: Accept, settle: Callable[[], int], chain: Chain
-) -> None:
-    flaky = services.world.deploy_flaky()
-    row = accept(payload=execute_payload(flaky.address))
-    flaky.flip()
-    settle()
-    report = report_of(user=user, transaction_hash=row.transaction_hash)
-    row.refresh_from_db()
-    assert (report.status, report.credits_used) == ("Failed", row.real_cost)
-    assert report.credits_before - report.credits_after == row.real_cost > 0
-
-
 def test_what_was_cancelled_costs_nothing(
     user: User, accept: Accept, node: FaultyClient, settle: Callable[[], int]
 ) -> None:
@@ -103,31 +86,6 @@ def test_what_was_cancelled_costs_nothing(
     )
 
 
-def test_the_hash_of_every_attempt_finds_the_transaction_in_any_casing(user: User, accept: Accept) -> None:
-    row = accept()
-    broadcast_all()
-    old = row.attempts.get()
-    replacement.replace(attempt_id=old.pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=timezone.now())
-    reports = {
-        report_of(user=user, transaction_hash=spelling)
-        for attempt in row.attempts.all()
-        for spelling in (attempt.transaction_hash, "0x" + attempt.transaction_hash[2:].upper())
-    }
-    assert row.attempts.count() == 2
-    assert len(reports) == 1
-
-
-def test_only_the_owner_gets_the_report(user: User, accept: Accept) -> None:
-    row = accept()
-    for asker, transaction_hash in (
-        (UserFactory.create(), row.transaction_hash),
-        (user, "0x" + secrets.token_hex(32)),
-    ):
-        with pytest.raises(TransactionNotFound) as refusal:
-            report_of(user=asker, transaction_hash=transaction_hash)
-        assert (refusal.value.status, refusal.value.members) == (404, {})
-
-
 class _History(NamedTuple):
     transaction_hash: str | None
     generation: int
@@ -140,15 +98,6 @@ def _history(*, user: User, identity: Identity) -> _History:
     (rows,) = rows_of_calls([CallKey(identity, random_address(), user.pk, None, timezone.now())])
     assert rows.session_state == "active"
     return _History(rows.transaction_hash, rows.generation, rows.failures, rows.is_paused)
-
-
-def test_generations_are_counted_per_digest_and_controller(
-    user: User, accept: Accept, new_call: Callable[..., RelayCall]
-) -> None:
-    call, other = new_call(), new_call()
-    accept(call)
-    assert _history(user=user, identity=identify(call=call)[1]).generation == 1
-    assert _history(user=user, identity=identify(call=other)[1]).generation == 0
 
 
 def test_another_call_and_another_controller_have_no_history_of_this_one(

@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -54,17 +55,14 @@ def with_member(body: dict[str, Any], pointer: str, value: Any) -> dict[str, Any
     return changed
 
 
-@pytest.mark.parametrize("pointer", FAULTS)
-def test_each_error_of_execute_has_its_pointer(
-    wallet: Wallet, new_call: Callable[..., RelayCall], pointer: str
-) -> None:
+def test_each_error_of_execute_has_its_pointer(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
     body = execute_body(new_call())
     before = everything()
-    for value in FAULTS[pointer]:
-        answer = wallet.post(EXECUTE, with_member(body, pointer, value))
-        members = assert_problem(answer, 400, "invalid-request")
-        assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
-        assert all(set(fault) == {"pointer", "code", "detail"} for fault in members["errors"])
+    for pointer, values in FAULTS.items():
+        for value in values:
+            answer = wallet.post(EXECUTE, with_member(body, pointer, value))
+            (fault,) = assert_problem(answer, 400, "invalid-request")["errors"]
+            assert (fault["pointer"], set(fault)) == (f"/{pointer}", {"pointer", "code", "detail"}), value
     assert everything() == before
 
 
@@ -90,12 +88,13 @@ QUOTA_FAULTS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("path", [QUOTA, LSP15_QUOTA])
-@pytest.mark.parametrize("pointer", QUOTA_FAULTS)
-def test_each_error_of_quota_has_its_pointer(wallet: Wallet, path: str, pointer: str) -> None:
+def test_each_error_of_quota_has_its_pointer(wallet: Wallet, path: str) -> None:
     body = {"address": random_address(), "timestamp": 1_700_000_000, "signature": "0x" + "11" * 65}
-    for value in QUOTA_FAULTS[pointer]:
-        members = assert_problem(wallet.post(path, with_member(body, pointer, value)), 400, "invalid-request")
-        assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
+    for pointer, values in QUOTA_FAULTS.items():
+        for value in values:
+            answer = wallet.post(path, with_member(body, pointer, value))
+            (fault,) = assert_problem(answer, 400, "invalid-request")["errors"]
+            assert fault["pointer"] == f"/{pointer}", value
 
 
 def test_each_error_of_transaction_status_has_its_pointer(wallet: Wallet) -> None:
@@ -110,7 +109,7 @@ def test_each_error_of_transaction_status_has_its_pointer(wallet: Wallet) -> Non
         valid[2:],
         valid + "00",
         valid[:-1] + "g",
-        valid + "\u0000",
+        valid + "\0",
     ):
         answer = wallet.post(STATUS, with_member({"transactionHash": valid}, "transactionHash", value))
         members = assert_problem(answer, 400, "invalid-request")
@@ -138,9 +137,8 @@ NO_BODIES: dict[str, str | bytes] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("body", "detail"),
-    [
+def test_the_detail_says_why_a_body_is_not_read(wallet: Wallet) -> None:
+    cases: list[tuple[str | bytes, str]] = [
         ('{"transaction": {"nonce": 1, "nonce": 2}}', 'An object has two members named "nonce".'),
         ('{"NAME": 1, "NAME": 2}'.replace("NAME", "n" * 99), f'two members named "{"n" * 64}"'),
         ("[" * 300, "The body has more than 256 objects and arrays."),
@@ -149,34 +147,23 @@ NO_BODIES: dict[str, str | bytes] = {
         ('{"nonce": -Infinity}', "-Infinity is not JSON."),
         ('{"nonce": 1,}', "The body is not valid JSON."),
         (b"\xff", "The body is not valid JSON."),
-    ],
-)
-def test_the_detail_says_why_a_body_is_not_read(wallet: Wallet, body: str | bytes, detail: str) -> None:
-    answer = wallet.post(EXECUTE, body)
-    assert_problem(answer, 400, "invalid-request")
-    assert detail in answer.body["detail"]
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        ("null", "null"),
-        ("5", "a number"),
-        ("-0.5", "a number"),
-        ('"0x"', "text"),
-        ("[]", "a list"),
-        ("true", "true or false"),
-    ],
-)
-def test_what_was_sent_instead_of_an_object_is_named_as_json_names_it(
-    wallet: Wallet, new_call: Callable[..., RelayCall], body: str, kind: str
-) -> None:
-    whole = wallet.post(EXECUTE, body).body["errors"]
-    member = wallet.post(EXECUTE, {**execute_body(new_call()), "transaction": json.loads(body)}).body[
-        "errors"
     ]
-    assert [fault["detail"] for fault in whole + member] == [f"Expected an object, got {kind}."] * 2
-    assert [fault["pointer"] for fault in whole + member] == ["", "/transaction"]
+    for body, detail in cases:
+        answer = wallet.post(EXECUTE, body)
+        assert_problem(answer, 400, "invalid-request")
+        assert detail in answer.body["detail"]
+
+
+def test_what_was_sent_instead_of_an_object_is_named_as_json_names_it(
+    wallet: Wallet, new_call: Callable[..., RelayCall]
+) -> None:
+    kinds = {"null": "null", "5": "a number", '"0x"': "text", "[]": "a list", "true": "true or false"}
+    call = execute_body(new_call())
+    for body, kind in kinds.items():
+        whole = wallet.post(EXECUTE, body).body["errors"]
+        member = wallet.post(EXECUTE, {**call, "transaction": json.loads(body)}).body["errors"]
+        assert [fault["detail"] for fault in whole + member] == [f"Expected an object, got {kind}."] * 2
+        assert [fault["pointer"] for fault in whole + member] == ["", "/transaction"]
 
 
 def test_the_address_may_be_null_as_if_it_were_left_out(
@@ -185,12 +172,15 @@ def test_the_address_may_be_null_as_if_it_were_left_out(
     assert wallet.post(EXECUTE, {**execute_body(new_call()), "address": None}).status == 200
 
 
-@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA])
-def test_what_is_no_object_is_refused(wallet: Wallet, path: str) -> None:
-    answers = {name: wallet.post(path, body) for name, body in NO_BODIES.items()}
-    assert {name: answer.status for name, answer in answers.items()} == dict.fromkeys(NO_BODIES, 400)
-    for answer in answers.values():
-        assert_problem(answer, 400, "invalid-request")
+PATHS = [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA]
+
+
+def test_what_is_no_object_is_refused(wallet: Wallet) -> None:
+    for path in PATHS:
+        answers = {name: wallet.post(path, body) for name, body in NO_BODIES.items()}
+        assert {name: answer.status for name, answer in answers.items()} == dict.fromkeys(NO_BODIES, 400)
+        for answer in answers.values():
+            assert_problem(answer, 400, "invalid-request")
 
 
 def test_a_body_that_is_too_large_is_refused(wallet: Wallet) -> None:
@@ -198,9 +188,9 @@ def test_a_body_that_is_too_large_is_refused(wallet: Wallet) -> None:
     assert_problem(wallet.post(EXECUTE, body), 413, "request-too-large")
 
 
-@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA])
-def test_only_json_is_read(wallet: Wallet, path: str) -> None:
-    for content_type in ("application/x-www-form-urlencoded", "text/plain", "application/xml"):
+def test_only_json_is_read(wallet: Wallet) -> None:
+    content_types = ("application/x-www-form-urlencoded", "text/plain", "application/xml")
+    for path, content_type in product(PATHS, content_types):
         answer = wallet.send("post", path, data="a=1", content_type=content_type)
         assert_problem(answer, 415, "unsupported-media-type")
         # Nothing was sent that could be of the wrong type.
@@ -208,9 +198,8 @@ def test_only_json_is_read(wallet: Wallet, path: str) -> None:
         assert_problem(answer, 400, "invalid-request")
 
 
-@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA])
-def test_other_methods_are_refused(wallet: Wallet, path: str) -> None:
-    for method in ("get", "put", "patch", "delete"):
+def test_other_methods_are_refused(wallet: Wallet) -> None:
+    for path, method in product(PATHS, ("get", "put", "patch", "delete")):
         assert_problem(wallet.send(method, path), 405, "method-not-allowed")
 
 

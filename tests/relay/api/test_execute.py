@@ -38,11 +38,8 @@ def assert_problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize("path", [EXECUTE, EXECUTE + "/"])
-def test_a_call_is_answered_with_its_hash_alone(
-    wallet: Wallet, new_call: Callable[..., RelayCall], path: str
-) -> None:
-    answer = wallet.post(path, execute_body(new_call()))
+def test_a_call_is_answered_with_its_hash_alone(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
+    answer = wallet.post(EXECUTE, execute_body(new_call()))
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
     assert answer.body == {"transactionHash": Attempt.objects.get().transaction_hash}
     assert RelayTransaction.objects.get().request_id == answer.headers["X-Request-ID"]
@@ -57,7 +54,7 @@ NONCES: dict[str, Callable[[int], Any]] = {
 }
 
 
-@pytest.mark.parametrize("channel", [0, 1, 2**128 - 1])
+@pytest.mark.parametrize("channel", [0, 2**128 - 1])
 def test_a_nonce_is_understood_in_every_spelling(
     wallet: Wallet, new_call: Callable[..., RelayCall], channel: int
 ) -> None:
@@ -70,14 +67,14 @@ def test_a_nonce_is_understood_in_every_spelling(
     assert RelayTransaction.objects.get().relay_nonce == call.relay_nonce
 
 
-@pytest.mark.parametrize("spelling", [{}, None, 0, "0", "0x0", "0x" + "0" * 64], ids=repr)
 def test_a_call_without_a_window_is_understood_in_every_spelling(
-    wallet: Wallet, new_call: Callable[..., RelayCall], spelling: Any
+    wallet: Wallet, new_call: Callable[..., RelayCall]
 ) -> None:
-    changes = {} if spelling == {} else {"validityTimestamps": spelling}
-    answer = wallet.post(EXECUTE, execute_body(new_call(), **changes))
-    assert answer.status == 200, answer.body
-    assert RelayTransaction.objects.get().validity == 0
+    spellings = [{}, *({"validityTimestamps": one} for one in (None, 0, "0", "0x0", "0x" + "0" * 64))]
+    for channel, changes in enumerate(spellings):
+        answer = wallet.post(EXECUTE, execute_body(new_call(channel=channel), **changes))
+        assert answer.status == 200, answer.body
+    assert list(RelayTransaction.objects.values_list("validity", flat=True)) == [0] * len(spellings)
 
 
 def test_a_window_of_two_timestamps_is_understood(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:

@@ -33,16 +33,14 @@ def lsp15_body(profile: Profile, call: RelayCall) -> dict[str, Any]:
     return {"address": profile.profile_address, "transaction": execute_body(call)["transaction"]}
 
 
-@pytest.mark.parametrize("path", [LSP15_EXECUTE, LSP15_EXECUTE + "/"])
 def test_a_signed_call_is_relayed_on_the_profiles_credits(
     anonymous: Wallet,
     user: User,
     profile: Profile,
     new_call: Callable[..., RelayCall],
     settle: Callable[[], int],
-    path: str,
 ) -> None:
-    answer = anonymous.post(path, lsp15_body(profile, new_call()))
+    answer = anonymous.post(LSP15_EXECUTE, lsp15_body(profile, new_call()))
     assert (answer.status, answer.body) == (200, {"transactionHash": Attempt.objects.get().transaction_hash})
     assert settle() == 1
     row = RelayTransaction.objects.get()
@@ -98,19 +96,13 @@ def test_a_profile_that_is_no_contract_has_no_key_manager(
     assert_problem(anonymous.post(LSP15_EXECUTE, body), 422, "key-manager-not-found")
 
 
-@pytest.mark.parametrize("path", [LSP15_QUOTA, LSP15_QUOTA + "/"])
-def test_the_quota_is_in_gas(
-    anonymous: Wallet, user: User, profile: Profile, settings: Settings, path: str
-) -> None:
+def test_the_quota_is_in_gas(anonymous: Wallet, user: User, profile: Profile, settings: Settings) -> None:
     # At one gwei a credit of 10^12 wei buys 1,000 gas.
-    assert anonymous.post(path, quota_body(profile)).body == {
-        "quota": 10_000_000,
-        "unit": "gas",
-    }
+    assert anonymous.post(LSP15_QUOTA, quota_body(profile)).body == {"quota": 10_000_000, "unit": "gas"}
     start = timezone.now()
     set_allowance(user=user, credits=77, starts_at=start, ends_at=start + timedelta(days=30), renews=False)
     settings.CREDIT_WEI = 5 * 10**8
-    answer = anonymous.post(path, quota_body(profile))
+    answer = anonymous.post(LSP15_QUOTA, quota_body(profile))
     assert (answer.body["quota"], answer.body["totalQuota"]) == (5_000, 38)
     assert answer.body["resetDate"] == int((start + timedelta(days=30)).timestamp())
 

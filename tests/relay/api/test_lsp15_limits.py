@@ -44,9 +44,7 @@ def forged(profile: Profile, new_call: NewCall) -> Callable[[], dict[str, Any]]:
 @pytest.mark.parametrize(
     ("signature", "code"),
     [
-        ("0x" + "00" * 65, "signature-malformed"),
         ("0x" + "11" * 64 + "05", "signature-malformed"),
-        ("0x" + "ff" * 64 + "1b", "signature-malformed"),
         # No point of the curve has this r.
         ("0x" + "00" * 31 + "05" + "11" * 32 + "1b", "signature-unrecoverable"),
     ],

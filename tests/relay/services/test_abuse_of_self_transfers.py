@@ -21,9 +21,9 @@ from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
 from relay.errors import RelayShareUsed, TooManyCancelledCalls
-from relay.models import Loss, Relayer, RelayTransaction
+from relay.models import Loss, RelayTransaction
 from relay.services.fleet import losses
-from relay.services.sending import broadcasting, cancellation
+from relay.services.sending import broadcasting
 from tests.relay.attacks import LossMeter
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient
@@ -87,7 +87,7 @@ def test_a_user_lets_as_many_calls_expire_as_there_may_be(
     finish: Callable[..., None],
     is_sent: bool,
 ) -> None:
-    limit = settings.RELAY_CANCELLED_CALLS_PER_HOUR
+    limit = settings.RELAY_CANCELLED_CALLS_PER_HOUR = 3
     for _ in range(limit):
         accept(channel=any_channel(), validity=soon())
     call = new_call(channel=any_channel())
@@ -124,50 +124,6 @@ def test_a_node_that_refuses_everything_stops_costing_when_the_budget_is_used_up
     statuses = list(RelayTransaction.objects.order_by("status").values_list("status", flat=True))
     assert statuses == ["Cancelled"] * len(cancelled) + ["Success"] * (len(rows) - len(cancelled))
     meter.assert_at_most(settings.RELAY_LOSS_PER_HOUR_WEI)
-
-
-def test_relayers_without_funds_cost_a_self_transfer_for_each_call(
-    services: Services,
-    accept: Accept,
-    relayers: list[Relayer],
-    chain: Chain,
-    settings: Settings,
-    meter: LossMeter,
-    finish: Callable[..., None],
-) -> None:
-    rows = [accept(channel=any_channel()) for _ in range(3)]
-    addresses = [relayer.address for relayer in relayers]
-    chain.fund(0, *addresses)
-    broadcast_all()
-    chain.fund(100 * 10**18, *addresses)
-    meter = LossMeter(services)
-    finish()
-    assert {row.status for row in RelayTransaction.objects.all()} == {"Cancelled"}
-    meter.assert_at_most(len(rows) * _SELF_TRANSFER_GAS * settings.RELAY_FEE_CAP_WEI)
-
-
-def test_a_spike_of_twenty_times_costs_nothing_by_default(
-    accept: Accept,
-    user: User,
-    chain: Chain,
-    settings: Settings,
-    meter: LossMeter,
-    finish: Callable[..., None],
-) -> None:
-    rows = [accept(channel=any_channel()) for _ in range(5)]
-    broadcast_all()
-    chain.drop_pool()
-    spend_the_rest(user)
-    chain.set_base_fee(20 * GWEI)
-    for minute in range(1, 30, 7):
-        track(now=later(60 * minute))
-    assert {row.attempts.count() for row in rows} == {1}
-    chain.set_base_fee(GWEI)
-    # What the node has lost is sent again, as it was.
-    broadcasting.resend(now=later(settings.RELAY_RESEND_SECONDS + 1))
-    finish()
-    assert {row.status for row in RelayTransaction.objects.all()} == {"Success"}
-    meter.assert_at_most(0)
 
 
 @dataclass(frozen=True)
@@ -280,14 +236,3 @@ def test_a_spike_costs_no_more_than_each_users_and_the_services_budget(
     finish()
     assert {row.status for row in RelayTransaction.objects.all()} == {"Success"}
     meter.assert_at_most(settings.RELAY_LOSS_PER_HOUR_WEI * 3 // 4)
-
-
-def test_staff_cancel_a_call_that_was_never_sent(
-    accept: Accept, settings: Settings, meter: LossMeter, finish: Callable[..., None]
-) -> None:
-    row = accept()
-    cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
-    finish()
-    row.refresh_from_db()
-    assert row.status == "Cancelled"
-    assert meter.assert_at_most(_SELF_TRANSFER_GAS * settings.RELAY_FEE_CAP_WEI) > 0

@@ -11,8 +11,6 @@ from functools import partial
 
 import pytest
 from django.utils import timezone
-from eth_abi.abi import encode
-from eth_utils.crypto import keccak
 from pytest_django import Settings
 
 from credits.models import CreditEntry
@@ -25,7 +23,7 @@ from devstack.world.test_contracts import FLIP
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import AnswerTooLarge
 from gateway.chain.lsp25 import RelayCall
-from relay.errors import GasLimitExceeded, TooManyCancelledCalls
+from relay.errors import TooManyCancelledCalls
 from relay.models import RelayTransaction
 from relay.services.accepting import submission
 from relay.services.accepting.calls import Caller, CallRequest
@@ -33,7 +31,6 @@ from relay.services.sending import broadcasting
 from rewards.models import Badge, ExperienceEntry
 from tests.relay.attacks import (
     LossMeter,
-    creation_of,
     deploy_burner,
     deploy_forwarder,
     deploy_gas_price_aware,
@@ -42,7 +39,7 @@ from tests.relay.attacks import (
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Accept, Refused, Settle
-from tests.relay.signing import execute_payload, next_nonce, set_data_payload, sign_call, window
+from tests.relay.signing import execute_payload, next_nonce, sign_call, window
 from tests.relay.workers import broadcast_all, track
 from users.models import User
 
@@ -62,17 +59,6 @@ def any_channel() -> int:
 def ending_of(row: RelayTransaction) -> tuple[str, str]:
     row.refresh_from_db()
     return row.status, row.failure_code
-
-
-def test_a_target_that_reverts_after_the_simulation(
-    services: Services, accept: Accept, settle: Settle, meter: LossMeter
-) -> None:
-    flaky = services.world.deploy_flaky()
-    row = accept(payload=execute_payload(flaky.address))
-    flaky.flip()
-    settle()
-    assert ending_of(row)[0] == "Failed"
-    meter.assert_at_most(0)
 
 
 def test_a_target_that_burns_all_gas_after_the_simulation(
@@ -148,33 +134,6 @@ def test_a_controller_that_may_re_enter_executes_its_next_call_inside_another(
     meter.assert_at_most(0)
 
 
-def test_a_target_that_enters_the_key_manager_again_on_the_same_nonce(
-    services: Services, accept: Accept, new_call: NewCall, settle: Settle, meter: LossMeter
-) -> None:
-    channel = any_channel()
-    # The call cannot contain its own signature, so a twin on the same nonce re-enters.
-    twin = new_call(channel=channel)
-    row = accept(channel=channel, payload=reentering(deploy_forwarder(services), twin))
-    settle()
-    assert ending_of(row) == ("Success", "")
-    meter.assert_at_most(0)
-
-
-@pytest.mark.parametrize("is_same", [True, False], ids=["the same call", "another call on its nonce"])
-def test_the_relay_nonce_is_used_by_somebody_else_first(
-    chain: Chain, accept: Accept, new_call: NewCall, settle: Settle, meter: LossMeter, is_same: bool
-) -> None:
-    call = new_call(channel=any_channel())
-    rival = call if is_same else new_call(relay_nonce=call.relay_nonce, payload=set_data_payload(b"rival"))
-    row = accept(call)
-    chain.execute_externally(rival)
-    settle()
-    assert ending_of(row) == (
-        ("ExecutedExternally", "executed-externally") if is_same else ("Failed", "relay-nonce-used")
-    )
-    meter.assert_at_most(0)
-
-
 def test_the_profile_is_emptied_before_its_transfer_is_mined(
     services: Services,
     chain: Chain,
@@ -193,54 +152,6 @@ def test_the_profile_is_emptied_before_its_transfer_is_mined(
     meter.assert_at_most(0)
 
 
-def test_the_controller_loses_its_permissions_before_its_call_is_mined(
-    services: Services,
-    chain: Chain,
-    create_profile: Callable[..., Profile],
-    open_account: Callable[..., User],
-    settle: Settle,
-) -> None:
-    profile = create_profile(ControllerPlan(), ControllerPlan())
-    owner, meter = open_account(profile), LossMeter(services)
-    revoker, other = profile.controllers
-    execute(
-        user=owner,
-        call=sign_call(services=services, profile=profile, private_key=other.private_key),
-        now=timezone.now(),
-    )
-    key = bytes.fromhex("4b80742de2bf82acb3630000") + bytes.fromhex(other.address[2:])
-    revoke = keccak(text="setData(bytes32,bytes)")[:4] + encode(["bytes32", "bytes"], [key, bytes(32)])
-    chain.execute_externally(
-        sign_call(services=services, profile=profile, payload=revoke, private_key=revoker.private_key)
-    )
-    settle()
-    assert ending_of(RelayTransaction.objects.get())[0] == "Failed"
-    meter.assert_at_most(0)
-
-
-def test_the_profile_gets_another_owner_before_its_call_is_mined(
-    services: Services,
-    chain: Chain,
-    create_profile: Callable[..., Profile],
-    open_account: Callable[..., User],
-    settle: Settle,
-) -> None:
-    profile = create_profile()
-    owner, meter = open_account(profile), LossMeter(services)
-    execute(
-        user=owner,
-        call=sign_call(services=services, profile=profile, channel=any_channel()),
-        now=timezone.now(),
-    )
-    deployer = services.world.deployer
-    hand_over = keccak(text="transferOwnership(address)")[:4] + encode(["address"], [deployer.address])
-    chain.execute_externally(sign_call(services=services, profile=profile, payload=hand_over))
-    deployer.send([Call(profile.profile_address, keccak(text="acceptOwnership()")[:4])])
-    settle()
-    assert ending_of(RelayTransaction.objects.get())[0] == "Failed"
-    meter.assert_at_most(0)
-
-
 def test_the_validity_ends_between_the_broadcast_and_the_block(
     chain: Chain, accept: Accept, settings: Settings, meter: LossMeter
 ) -> None:
@@ -252,20 +163,6 @@ def test_the_validity_ends_between_the_broadcast_and_the_block(
         track()
         assert ending_of(row)[0] == "Failed"
         meter.assert_at_most(0)
-
-
-def test_calls_that_were_sent_behind_a_revert_pay_their_own_gas(
-    services: Services, accept: Accept, chain: Chain, settle: Settle, meter: LossMeter
-) -> None:
-    flaky, channel = services.world.deploy_flaky(), any_channel()
-    rows = [accept(channel=channel, payload=execute_payload(flaky.address))]
-    rows += [accept(channel=channel, ahead=ahead) for ahead in (1, 2, 3)]
-    broadcast_all()
-    flaky.flip()
-    settle()
-    settle()
-    assert {ending_of(row)[0] for row in rows} == {"Failed"}
-    meter.assert_at_most(0)
 
 
 def test_the_same_revert_for_ever_ends_at_the_limit(
@@ -290,22 +187,6 @@ def test_the_same_revert_for_ever_ends_at_the_limit(
     meter.assert_at_most(0)
 
 
-def test_a_contract_creation_needs_no_more_gas_than_is_relayed(
-    user: User, new_call: NewCall, accept: Accept, refused: Refused, settle: Settle, meter: LossMeter
-) -> None:
-    def creating(size: int) -> bytes:
-        return keccak(text="execute(uint256,address,uint256,bytes)")[:4] + encode(
-            ["uint256", "address", "uint256", "bytes"], [1, "0x" + "00" * 20, 0, creation_of(b"\x00" * size)]
-        )
-
-    with refused(GasLimitExceeded):
-        execute(user=user, call=new_call(payload=creating(14_000)), now=timezone.now())
-    row = accept(payload=creating(200))
-    settle()
-    assert ending_of(row) == ("Success", "")
-    meter.assert_at_most(0)
-
-
 def test_a_failed_call_earns_neither_cashback_nor_experience(
     services: Services, user: User, accept: Accept, settle: Settle
 ) -> None:
@@ -318,11 +199,6 @@ def test_a_failed_call_earns_neither_cashback_nor_experience(
     assert balance_of(user).balance == before - row.real_cost < before
     assert not CreditEntry.objects.filter(source="CREDITS_BACK").exists()
     assert not ExperienceEntry.objects.filter(progress__user=user).exists()
-    # The same user's success earns both.
-    accept(channel=any_channel())
-    settle()
-    assert CreditEntry.objects.filter(source="CREDITS_BACK").count() == 1
-    assert ExperienceEntry.objects.filter(progress__user=user).count() == 1
 
 
 def test_a_contract_that_answers_too_much_is_its_callers_refusal_and_no_fault_of_the_node(

@@ -113,15 +113,6 @@ def test_what_a_worker_sent_before_it_died_and_is_mined_counts_as_sent(accept: A
     assert RelayTransaction.objects.get().status == "Success"
 
 
-def test_the_tracker_finds_what_a_dead_worker_sent(accept: Accept, chain: Chain) -> None:
-    row = accept()
-    get_chain_client().send_raw_transactions([bytes(row.attempts.get().raw)])
-    chain.mine(settings.CONFIRMATIONS)
-    assert track() == 1
-    row.refresh_from_db()
-    assert (row.status, row.attempts.get().status) == ("Success", "mined")
-
-
 def test_while_the_node_is_away_the_bytes_stay(accept: Accept, settle: Callable[[], int]) -> None:
     row = accept()
     raw = bytes(row.attempts.get().raw)
@@ -192,20 +183,6 @@ def test_what_is_mined_or_settled_is_not_sent_again(accept: Accept, chain: Chain
     assert track() == 1
     assert broadcasting.resend(now=later(10**6)) == broadcast_all() == 0
     assert len(node.sent) == 1
-
-
-def test_after_an_unanswered_attempt_nothing_of_its_relayer_is_sent_in_that_run(
-    accept: Accept, node: FaultyClient
-) -> None:
-    channel = secrets.randbits(120)
-    rows = [accept(channel=channel, ahead=ahead) for ahead in range(3)]
-    node.answer_next(SendKind.UNREACHABLE)
-
-    assert broadcast_all() == 0
-    assert node.batches == [1]
-
-    assert broadcast_all() == 3
-    assert node.sent == [bytes(row.attempts.get().raw) for row in rows]
 
 
 def test_what_no_node_takes_for_now_is_sent_again_with_exponential_backoff(
@@ -281,13 +258,6 @@ def test_the_sweep_sends_again_what_the_nodes_dropped(accept: Accept, chain: Cha
     assert sweep(now=start + timedelta(seconds=settings.RELAY_RESEND_SECONDS)) == 0
     assert sweep(now=start + timedelta(seconds=settings.RELAY_RESEND_SECONDS + 1)) == 1
     assert chain.knows(row.transaction_hash)
-
-
-def test_without_a_node_the_next_sweep_sends(accept: Accept) -> None:
-    accept()
-    with pytest.raises(NodeUnavailable), node_away():
-        sweep(now=later(3))
-    assert sweep(now=later(3)) == 1
 
 
 def test_a_call_that_raises_an_error_does_not_stop_the_sweep(

@@ -268,20 +268,6 @@ def test_a_call_that_is_sent_before_the_lock_is_taken_is_not_cancelled(
     assert node.sent == [bytes(attempt.raw)]
 
 
-def test_followers_of_a_cancelled_call_are_cancelled(accept: Accept, settle: Callable[[], int]) -> None:
-    channel = secrets.randbits(120)
-    first, follower = (accept(channel=channel, ahead=ahead) for ahead in (0, 1))
-    cancellation.cancel_unsent(relay_transaction_id=first.pk, now=timezone.now())
-    broadcast_all()
-    assert settle() == 2
-    ends = RelayTransaction.objects.order_by("pk").values_list("pk", "status", "failure_code")
-    assert list(ends) == [
-        (first.pk, "Cancelled", "cancelled-by-staff"),
-        (follower.pk, "Cancelled", "predecessor-failed"),
-    ]
-    assert not Attempt.objects.filter(kind="call", status="mined").exists()
-
-
 def test_without_a_node_staff_cancel_nothing(accept: Accept) -> None:
     row = accept()
     before = everything()

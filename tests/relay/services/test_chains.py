@@ -1,21 +1,16 @@
 """Rows of another chain are neither read nor changed."""
 
-from collections.abc import Callable
-
 import pytest
 from django.conf import settings as django_settings
 from django.utils import timezone
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.lsp25 import RelayCall
-from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.fleet import relayers
 from relay.services.sending import broadcasting
 from tests.relay.chain import Chain, FaultyClient
-from tests.relay.conftest import Accept, Refused
+from tests.relay.conftest import Accept
 from tests.relay.workers import later, track
-from users.models import User
 
 pytestmark = pytest.mark.django_db
 OTHER_CHAIN = 31_337
@@ -24,13 +19,6 @@ OTHER_CHAIN = 31_337
 def _move_to_another_chain() -> None:
     RelayTransaction.objects.update(chain_id=OTHER_CHAIN)
     Attempt.objects.update(chain_id=OTHER_CHAIN)
-
-
-def test_a_relayer_of_another_chain_takes_no_call(
-    user: User, new_call: Callable[..., RelayCall], refused: Refused
-) -> None:
-    Relayer.objects.update(chain_id=OTHER_CHAIN)
-    refused.call(RelayersBusy, user, new_call())
 
 
 def test_a_key_is_registered_and_kept_in_sync_on_each_chain(chain: Chain) -> None:

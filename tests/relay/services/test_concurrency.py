@@ -42,12 +42,12 @@ def assert_account_nonces_are_gapless(start: list[Relayer]) -> None:
         assert nonces == list(range(before.next_account_nonce, now.next_account_nonce))
 
 
-def test_the_same_call_50_times_at_once_is_accepted_once(
+def test_the_same_call_many_times_at_once_is_accepted_once(
     user: User, new_call: Callable[..., RelayCall], settle: Callable[[], int]
 ) -> None:
     call = new_call()
 
-    answers = at_once([partial(execute, user=user, call=call, now=timezone.now())] * 50)
+    answers = at_once([partial(execute, user=user, call=call, now=timezone.now())] * 16)
 
     row, attempt, hold = RelayTransaction.objects.get(), Attempt.objects.get(), CreditHold.objects.get()
     assert set(answers) == {row.transaction_hash}
@@ -115,12 +115,12 @@ def test_of_many_calls_at_once_as_many_are_accepted_as_the_balance_affords(
     change = 10 * price + price // 2 - balance_of(user).available
     entries.adjust(user=user, credits=change, key=secrets.token_hex(8), actor=None, reason="opening balance")
     start = list(Relayer.objects.all())
-    calls = [new_call(payload=payload, channel=any_channel()) for _ in range(60)]
+    calls = [new_call(payload=payload, channel=any_channel()) for _ in range(25)]
 
     answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
 
     assert sum(isinstance(answer, str) for answer in answers) == 10
-    assert sum(type(answer) is InsufficientCredits for answer in answers) == 50
+    assert sum(type(answer) is InsufficientCredits for answer in answers) == 15
     assert RelayTransaction.objects.count() == CreditHold.objects.count() == 11
     assert 0 <= balance_of(user).available < price
     assert_account_nonces_are_gapless(start)
@@ -188,7 +188,7 @@ def test_workers_of_every_kind_at_once_settle_each_call_once(
 def test_relayers_without_funds_refuse_many_requests_without_a_deadlock(
     services: Services, relayers: list[Relayer], open_account: Callable[..., User]
 ) -> None:
-    crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(24)])
+    crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(12)])
     calls = [(open_account(made), sign_call(services=services, profile=made)) for made in crowd]
     Relayer.objects.update(balance_wei=1)
 
@@ -201,18 +201,18 @@ def test_relayers_without_funds_refuse_many_requests_without_a_deadlock(
 def test_many_users_share_relayers_that_can_pay_for_some_calls(
     services: Services, relayers: list[Relayer], open_account: Callable[..., User], settle: Callable[[], int]
 ) -> None:
-    crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(24)])
+    crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(12)])
     calls = [(open_account(made), sign_call(services=services, profile=made)) for made in crowd]
     user, call = calls.pop()
     execute(user=user, call=call, now=timezone.now())
     worst = Attempt.objects.get().worst_cost_wei
-    Relayer.objects.update(balance_wei=worst * 9 // 2)
+    Relayer.objects.update(balance_wei=worst * 5 // 2)
 
     answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for user, call in calls])
 
     assert {type(answer) for answer in answers} == {str, RelayersBusy}
     for relayer in relayers:
-        assert relayer.attempts.count() <= 4
+        assert relayer.attempts.count() <= 2
     assert_account_nonces_are_gapless(relayers)
     assert settle() == RelayTransaction.objects.count()
     assert find_differences() == []

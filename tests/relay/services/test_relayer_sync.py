@@ -21,7 +21,7 @@ from gateway.staff import approvals
 from relay.errors import NoSpareRelayer
 from relay.models import Relayer
 from relay.services.fleet import relayers as relay_relayers
-from tests.relay.chain import Chain, node_away
+from tests.relay.chain import Chain
 from tests.relay.conftest import LYX
 from tests.staff import member
 from tests.threads import at_once
@@ -51,32 +51,11 @@ def test_a_new_key_becomes_a_row_that_starts_where_the_chain_is(chain: Chain) ->
 
 
 @pytest.mark.django_db
-def test_a_key_that_was_used_elsewhere_jumps_forward(chain: Chain, relayers: list[Relayer]) -> None:
-    used, start = relayers[0], relayers[0].next_account_nonce
-    for ahead in range(3):
-        chain.use_key_elsewhere(keys()[0], account_nonce=start + ahead)
-    chain.mine()
-
-    assert relay_relayers.sync(now=timezone.now()) == 0
-
-    used.refresh_from_db()
-    assert (used.next_account_nonce, used.mined_account_nonce) == (start + 3, start + 3)
-    assert used.balance_wei < 100 * LYX
-
-
-@pytest.mark.django_db
 def test_account_nonces_that_are_taken_are_not_given_back(chain: Chain, relayers: list[Relayer]) -> None:
     Relayer.objects.filter(pk=relayers[0].pk).update(next_account_nonce=relayers[0].next_account_nonce + 2)
     relay_relayers.sync(now=timezone.now())
     kept = Relayer.objects.get(pk=relayers[0].pk)
     assert (kept.next_account_nonce, kept.in_flight) == (relayers[0].next_account_nonce + 2, 2)
-
-
-@pytest.mark.django_db
-def test_without_a_node_no_relayer_is_registered(chain: Chain) -> None:
-    with pytest.raises(NodeUnavailable), node_away():
-        relay_relayers.register_new_relayers(now=timezone.now())
-    assert Relayer.objects.count() == 0
 
 
 def test_processes_that_start_together_register_each_key_once(transactional_db: None, chain: Chain) -> None:

@@ -12,8 +12,6 @@ from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
-from devstack.services.stack import Services
-from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
@@ -22,10 +20,9 @@ from tests.factories import RelayerFactory, random_address
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Accept, Refused
-from tests.relay.signing import set_data_payload, sign_call
 from tests.relay.slots import take_slot
 from tests.relay.workers import broadcast_all, bumped_fees, track
-from tests.threads import at_once, waits_for_this_transaction
+from tests.threads import waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -75,15 +72,6 @@ def test_a_relayer_that_cannot_send_is_passed_over(
     assert {accept(channel=any_channel()).relayer for _ in range(3)} == {able}
 
 
-@pytest.mark.parametrize("changes", [{"is_active": False}, {"balance_wei": 0}], ids=["inactive", "poor"])
-def test_without_an_able_relayer_nothing_is_held(
-    user: User, new_call: Callable[..., RelayCall], refused: Refused, changes: dict[str, object]
-) -> None:
-    Relayer.objects.update(**changes)
-    refusal = refused.call(RelayersBusy, user, new_call())
-    assert refusal.retry_after
-
-
 def test_a_row_without_a_key_takes_no_call(relayers: list[Relayer], accept: Accept) -> None:
     retired = RelayerFactory.create(balance_wei=LYX)
     for _ in range(2 * len(relayers)):
@@ -98,14 +86,6 @@ def test_a_follower_waits_where_its_relayer_has_lost_its_key(
     keyless = accept(channel=channel).relayer
     Relayer.objects.filter(pk=keyless.pk).update(address=random_address())
     refused.call(RelayersBusy, user, new_call(channel=channel, ahead=1))
-
-
-def test_the_last_account_nonce_below_the_cap_is_taken(
-    relayers: list[Relayer], accept: Accept, settings: Settings
-) -> None:
-    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 100
-    taken = [accept(channel=any_channel()).relayer for _ in range(2 * len(relayers))]
-    assert sorted(relayer.pk for relayer in taken) == sorted(2 * [relayer.pk for relayer in relayers])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -156,57 +136,6 @@ def test_a_request_that_waited_for_a_relayer_counts_what_was_stored_for_it_meanw
     assert type(second.result()) is RelayersBusy
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("is_sticky", [False, True])
-def test_requests_at_once_commit_no_more_than_the_balance(
-    relayers: list[Relayer],
-    create_profile: Callable[..., Profile],
-    open_account: Callable[..., User],
-    services: Services,
-    is_sticky: bool,
-) -> None:
-    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
-    profiles = [create_profile() for _ in range(6)]
-    users = [open_account(profile) for profile in profiles]
-    payload = set_data_payload()
-    sign = partial(sign_call, services=services, payload=payload)
-    for user, profile in zip(users, profiles, strict=True):
-        execute(user=user, call=sign(profile=profile), now=timezone.now())
-    promised = sum(attempt.worst_cost_wei for attempt in Attempt.objects.all())
-    # Two more fit with something to spare, a third one does not.
-    spare = promised // len(users) * 5 // 2
-    Relayer.objects.filter(pk=relayers[0].pk).update(balance_wei=promised + spare)
-    sign = partial(sign, ahead=1) if is_sticky else partial(sign, channel=1)
-
-    answers = at_once(
-        [
-            partial(execute, user=user, call=sign(profile=profile), now=timezone.now())
-            for user, profile in zip(users, profiles, strict=True)
-        ]
-    )
-
-    assert sorted(type(answer).__name__ for answer in answers) == ["RelayersBusy"] * 4 + ["str"] * 2
-    promised = sum(attempt.worst_cost_wei for attempt in Attempt.objects.all())
-    assert promised <= Relayer.objects.get(pk=relayers[0].pk).balance_wei
-
-
-def test_what_is_in_flight_is_set_aside_from_the_balance(
-    user: User,
-    relayers: list[Relayer],
-    accept: Accept,
-    new_call: Callable[..., RelayCall],
-    refused: Refused,
-) -> None:
-    one = relayers[0]
-    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
-    accept(channel=any_channel())
-    worst = Attempt.objects.get().worst_cost_wei
-    # Another call of this size fits with little to spare, a third one does not.
-    Relayer.objects.filter(pk=one.pk).update(balance_wei=worst * 5 // 2)
-    accept(channel=any_channel())
-    refused.call(RelayersBusy, user, new_call(channel=any_channel()))
-
-
 @pytest.mark.parametrize("is_sticky", [False, True])
 def test_a_balance_may_be_used_to_the_last_wei_and_no_further(
     relayers: list[Relayer], accept: Accept, is_sticky: bool
@@ -225,16 +154,16 @@ def test_a_balance_may_be_used_to_the_last_wei_and_no_further(
     assert slot == (one.pk, one.address, next_nonce)
 
 
-@pytest.mark.parametrize("status", ["signed", "sent", "replaced"])
-def test_what_may_still_be_mined_is_set_aside(relayers: list[Relayer], accept: Accept, status: str) -> None:
+def test_what_may_still_be_mined_is_set_aside(relayers: list[Relayer], accept: Accept) -> None:
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
     row = accept(channel=any_channel())
     attempt = row.attempts.get()
-    Attempt.objects.update(status=status)
     Relayer.objects.filter(pk=one.pk).update(balance_wei=attempt.worst_cost_wei)
-    with pytest.raises(RelayersBusy), transaction.atomic():
-        take_slot(after=row, is_sticky=False, worst_cost_wei=1)
+    for status in ("signed", "sent", "replaced"):
+        Attempt.objects.update(status=status)
+        with pytest.raises(RelayersBusy), transaction.atomic():
+            take_slot(after=row, is_sticky=False, worst_cost_wei=1)
     assert Relayer.objects.get(pk=one.pk).next_account_nonce == attempt.account_nonce + 1
 
 

@@ -122,27 +122,6 @@ class TestRepeats:
             assert row.status == "Submitted"
         assert (first.is_superseded, second.is_superseded) == (True, False)
 
-    def test_of_two_failures_the_newer_one_is_tried_again(
-        self, accept: Accept, new_call: Callable[..., RelayCall], chain: Chain, settle: Settle, flaky: Flaky
-    ) -> None:
-        call = new_call(payload=execute_payload(flaky.address))
-        rows = []
-        # Both are accepted while the target works, and fail when it does not.
-        for _ in range(2):
-            rows.append(accept(call))
-            flaky.flip()
-            settle()
-            flaky.flip()
-        for row in rows:
-            row.refresh_from_db()
-            assert row.status == "Failed"
-        chain.reorganise(self.depth_of(rows[0]))
-        track()
-        for row in rows:
-            row.refresh_from_db()
-        assert [row.status for row in rows] == ["Submitted", "Submitted"]
-        assert [row.is_superseded for row in rows] == [True, False]
-
     def test_a_wallet_that_repeats_meanwhile_gets_one_of_both(
         self,
         user: User,

@@ -46,7 +46,7 @@ from users.models import User
 
 pytestmark = pytest.mark.django_db
 _FIRST = int(os.environ.get("REORG_SEED", "0"))
-_HISTORIES = range(_FIRST, _FIRST + int(os.environ.get("REORG_HISTORIES", "4")))
+_HISTORIES = range(_FIRST, _FIRST + int(os.environ.get("REORG_HISTORIES", "2")))
 _CREDITS = 10**7
 _STEPS = 60
 _DEEPEST = 6

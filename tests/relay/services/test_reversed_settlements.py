@@ -68,22 +68,6 @@ def test_a_success_whose_block_is_gone_is_undone_and_sent_again(
     assert_books_agree()
 
 
-def test_the_relayer_goes_on_after_a_reorganisation(accept: Accept, settle: Settle, chain: Chain) -> None:
-    first = accept()
-    settle()
-    chain.reorganise(settings.CONFIRMATIONS)
-    track()
-    resend()
-    chain.mine()
-    second = accept()
-    broadcast_all()
-    assert mine_and_settle(chain) == 2
-    for row in (first, second):
-        row.refresh_from_db()
-        assert row.status == "Success"
-    assert_books_agree()
-
-
 def test_a_call_in_another_block_is_settled_at_its_new_cost(
     user: User, accept: Accept, settle: Settle, chain: Chain
 ) -> None:
@@ -163,16 +147,21 @@ def test_a_failed_call_may_succeed_on_the_new_chain(
     assert_books_agree()
 
 
-def test_a_cancelled_call_is_cancelled_again(user: User, accept: Accept, chain: Chain) -> None:
+def test_a_cancelled_call_is_cancelled_again_and_its_loss_reserved_again(
+    user: User, accept: Accept, chain: Chain
+) -> None:
     row = accept()
     cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
     broadcast_all()
     assert mine_and_settle(chain) == 1
     row.refresh_from_db()
     assert (row.status, balance_of(user).held) == ("Cancelled", 0)
+    assert losses.usage(now=timezone.now()).reserved_wei == 0
 
     chain.reorganise(settings.CONFIRMATIONS)
     track()
+    usage = losses.usage(now=timezone.now())
+    assert (usage.lost_wei, usage.reserved_wei > 0) == (0, True)
     row.refresh_from_db()
     assert (row.status, row.terminal_status, row.failure_code) == (
         "Submitted",
@@ -185,6 +174,8 @@ def test_a_cancelled_call_is_cancelled_again(user: User, accept: Accept, chain: 
     row.refresh_from_db()
     assert (row.status, row.failure_code) == ("Cancelled", "cancelled-by-staff")
     assert balance_of(user) == (CREDITS, 0, CREDITS)
+    usage = losses.usage(now=timezone.now())
+    assert (usage.lost_wei > 0, usage.reserved_wei) == (True, 0)
     assert_books_agree()
 
 
@@ -251,22 +242,6 @@ def test_a_retired_relayer_is_brought_back_for_what_is_reopened(
     assert mine_and_settle(chain) == 1
 
 
-def test_what_a_reopened_call_may_cost_the_service_is_reserved_again(accept: Accept, chain: Chain) -> None:
-    row = accept()
-    cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
-    broadcast_all()
-    mine_and_settle(chain)
-    assert losses.usage(now=timezone.now()).reserved_wei == 0
-    chain.reorganise(settings.CONFIRMATIONS)
-    track()
-    usage = losses.usage(now=timezone.now())
-    assert (usage.lost_wei, usage.reserved_wei > 0) == (0, True)
-    resend()
-    mine_and_settle(chain)
-    usage = losses.usage(now=timezone.now())
-    assert (usage.lost_wei > 0, usage.reserved_wei) == (True, 0)
-
-
 def test_two_workers_undo_a_settlement_once(accept: Accept, settle: Settle, chain: Chain) -> None:
     row = accept()
     settle()
@@ -280,19 +255,3 @@ def test_two_workers_undo_a_settlement_once(accept: Accept, settle: Settle, chai
     assert reorganisations.reopen_vanished(watch=watch, view=view, now=timezone.now()) == 0
     row.refresh_from_db()
     assert (row.status, ReversedSettlement.objects.count()) == ("Success", 1)
-
-
-def test_many_reorganisations_one_after_the_other(
-    user: User, accept: Accept, settle: Settle, chain: Chain
-) -> None:
-    row = accept()
-    settle()
-    for number in range(1, 4):
-        chain.reorganise(settings.CONFIRMATIONS)
-        track()
-        resend()
-        assert mine_and_settle(chain) == 1
-        assert ReversedSettlement.objects.count() == number
-    row.refresh_from_db()
-    assert balance_of(user) == (CREDITS - row.real_cost, 0, CREDITS - row.real_cost)
-    assert_books_agree()

@@ -5,13 +5,10 @@ from datetime import timedelta
 import pytest
 
 from credits.models import Allowance
-from payments.errors import NoSubscription
 from payments.models import BillingOperation, Subscription
-from tests.payments.conftest import Refused
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
-from users.models import User
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400
@@ -57,40 +54,6 @@ def test_a_cancellation_with_the_period_keeps_the_subscription_until_then(
     assert (kept.status, kept.ended_at) == ("canceled", end)
     assert len(running.payouts) == 1
     assert running.quota().reset_date == -1
-
-
-def test_a_repeated_cancellation_with_the_period_gets_the_same_answer(
-    double: DoubleAccount, running: Payer
-) -> None:
-    first = running.cancel(immediately=False)
-    with double.frozen_log() as orders:
-        second = running.cancel(immediately=False)
-    assert orders == []
-    assert (second.pk, second.cancels_at_period_end) == (first.pk, True)
-    assert BillingOperation.objects.filter(kind="update-subscription").count() == 1
-
-
-def test_an_immediate_cancellation_after_one_with_the_period_ends_it(running: Payer) -> None:
-    running.cancel(immediately=False)
-    assert running.cancel(immediately=True).ended_at is not None
-    assert running.quota().total == 0
-
-
-@pytest.mark.parametrize("immediately", [True, False])
-def test_a_cancelled_subscription_cannot_be_cancelled_again(
-    running: Payer, refused: Refused, immediately: bool
-) -> None:
-    running.cancel(immediately=True)
-    with refused(NoSubscription):
-        running.cancel(immediately=immediately)
-
-
-@pytest.mark.parametrize("immediately", [True, False])
-def test_without_a_subscription_there_is_none_to_cancel(
-    double: DoubleAccount, user: User, refused: Refused, immediately: bool
-) -> None:
-    with refused(NoSubscription):
-        Payer(double, user).cancel(immediately=immediately)
 
 
 def test_a_subscription_that_ended_at_stripe_meanwhile_is_answered_as_ended(

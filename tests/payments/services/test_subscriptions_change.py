@@ -2,24 +2,14 @@
 
 import pytest
 
-from payments.errors import CardDeclined, CurrencyFixed
-from payments.models import BillingOperation, Subscription
-from tests.payments.conftest import Refused
+from payments.errors import CardDeclined
+from payments.models import BillingOperation
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400
-
-
-def test_the_same_values_change_nothing_at_stripe(double: DoubleAccount, payer: Payer, amount: int) -> None:
-    first = payer.upsert(amount)
-    with double.frozen_log() as orders:
-        again = payer.upsert(amount)
-    assert orders == []
-    assert again == first
-    assert BillingOperation.objects.filter(kind="update-subscription").count() == 0
 
 
 def test_another_amount_replaces_the_one_item_and_is_paid_from_the_next_period(
@@ -41,50 +31,6 @@ def test_another_amount_replaces_the_one_item_and_is_paid_from_the_next_period(
     assert [invoice.amount_paid for invoice in invoices] == [2 * amount, amount]
     assert len(invoices[0].lines.data) == 1
     assert len(double.v1.subscriptions.retrieve(made.stripe_subscription_id)["items"].data) == 1
-
-
-def test_many_changes_leave_one_item_and_the_last_amount(
-    double: DoubleAccount, payer: Payer, amount: int
-) -> None:
-    payer.upsert(amount)
-    for step in range(1, 5):
-        payer.upsert(amount + step)
-    subscription = double.v1.subscriptions.retrieve(payer.subscription.stripe_subscription_id)
-    assert [item.price.unit_amount for item in subscription["items"].data] == [amount + 4]
-
-
-def test_cancellation_with_the_period_is_switched_on_and_off_again(
-    double: DoubleAccount, payer: Payer, amount: int
-) -> None:
-    made = payer.upsert(amount)
-    for cancels in (True, False):
-        changed = payer.upsert(amount, cancels=cancels)
-        assert (changed.pk, changed.cancels_at_period_end) == (made.pk, cancels)
-        subscription = double.v1.subscriptions.retrieve(made.stripe_subscription_id)
-        assert (subscription.cancel_at_period_end, subscription.status) == (cancels, "active")
-    double.pass_time(32 * DAY)
-    assert double.v1.subscriptions.retrieve(made.stripe_subscription_id).status == "active"
-
-
-def test_a_request_without_cancellation_resumes_a_cancelled_subscription(
-    double: DoubleAccount, payer: Payer, amount: int
-) -> None:
-    payer.upsert(amount)
-    assert payer.cancel(immediately=False).cancels_at_period_end
-    assert not payer.upsert(amount).cancels_at_period_end
-    assert Subscription.objects.count() == 1
-
-
-def test_another_currency_needs_another_subscription(payer: Payer, amount: int, refused: Refused) -> None:
-    payer.upsert(amount, "usd")
-    payer.account.pass_time(1)
-    payer.upsert(amount, "usd")
-    before = Subscription.objects.values().get()
-    with pytest.raises(CurrencyFixed) as refusal:
-        payer.upsert(amount, "eur")
-    assert refusal.value.members == {"currency": "usd"}
-    assert {**Subscription.objects.values().get(), "synced_at": None} == {**before, "synced_at": None}
-    assert BillingOperation.objects.filter(kind="update-subscription").count() == 0
 
 
 def test_a_subscription_that_ended_at_stripe_meanwhile_is_created_anew(

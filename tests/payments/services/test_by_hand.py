@@ -85,49 +85,15 @@ class TestInvoices:
         assert subscriber.payout.credits == invoice.amount_paid * rates["usd"] // 100
         assert _rules(double) == []
 
-    def test_a_proration_that_is_collected_at_once_is_paid_out(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, rates: dict[str, int]
-    ) -> None:
-        double.pass_time(10 * DAY)
-        item = {"id": _item(subscriber), "price_data": clerk.price(2 * amount)}
-        clerk.change(_id(subscriber), item, proration_behavior="always_invoice")
-        process_all_events(double)
-        month, change = subscriber.payouts
-        collected = sum(charge.amount for charge in double.v1.charges.list().data)
-        assert change.amount_minor == collected - amount > 0
-        assert change.period_end == month.period_end
-        assert subscriber.balance == month.credits + change.credits
-        assert subscriber.quota().total == month.credits + change.credits
-        assert standing.report(user=subscriber.user, now=double.now()).paid_minor == collected
-        assert _rules(double) == []
-
-    def test_a_line_of_an_amount_alone_is_not_paid_out_as_a_month(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
-    ) -> None:
-        clerk.add_line(subscriber, 900)
-        assert _next_cost(double, subscriber) == amount + 900
-        _renew(double, subscriber)
-        assert (subscriber.payout.amount_minor, subscriber.payout.other_minor) == (amount, 900)
-        assert double.v1.charges.list().data[0].amount == amount + 900
-        assert _rules(double) == []
-
-    def test_a_line_of_our_product_is_paid_out_with_the_month(
+    def test_a_line_of_our_product_is_paid_out_with_the_month_and_an_amount_alone_is_not(
         self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, settings: Any
     ) -> None:
-        clerk.add_line(subscriber, 900, product=settings.STRIPE_PRODUCT_ID)
+        clerk.add_line(subscriber, 900)
+        clerk.add_line(subscriber, 700, product=settings.STRIPE_PRODUCT_ID)
+        assert _next_cost(double, subscriber) == amount + 1_600
         _renew(double, subscriber)
-        assert (subscriber.payout.amount_minor, subscriber.payout.other_minor) == (amount + 900, 0)
-
-    def test_an_invoice_outside_of_a_subscription_is_paid_out_as_a_purchase(
-        self, double: DoubleAccount, subscriber: Payer, amount: int, settings: Any, rates: dict[str, int]
-    ) -> None:
-        customer = subscriber.customer.stripe_customer_id
-        double.controls.create_invoice(customer, 900, product=settings.STRIPE_PRODUCT_ID)
-        double.controls.create_invoice(customer, 700)
-        process_all_events(double)
-        assert [payout.amount_minor for payout in subscriber.payouts] == [amount]
-        assert [payout.credits for payout in subscriber.purchases] == [900 * rates["usd"] // 100]
-        assert subscriber.quota().total == subscriber.payout.credits
+        assert (subscriber.payout.amount_minor, subscriber.payout.other_minor) == (amount + 700, 900)
+        assert double.v1.charges.list().data[0].amount == amount + 1_600
         assert _rules(double) == []
 
 
@@ -257,7 +223,8 @@ class TestSeveralPayments:
         assert report.paid_minor == amount - returned
         assert report.next_step == "nothing"
         double.dispute(second)
-        process_all_events(double)
+        # Its webhook is lost.
+        assert repairs.claw_back_missed_money(now=double.now()) == 1
         assert payout.credits_taken_back() == payout.credits
         assert standing.report(user=subscriber.user, now=double.now()).next_step == "disputed"
         assert _rules(double) == []
@@ -286,15 +253,6 @@ class TestSeveralPayments:
         process_all_events(double)
         payout = subscriber.payout
         assert payout.credits_taken_back() == payout.credits * wanted // amount
-        assert _rules(double) == []
-
-    def test_a_lost_webhook_is_made_up_for(
-        self, double: DoubleAccount, subscriber: Payer, payments: list[str]
-    ) -> None:
-        for payment in payments:
-            double.refund(payment)
-        assert repairs.claw_back_missed_money(now=double.now()) == 1
-        assert subscriber.payout.is_taken_back()
         assert _rules(double) == []
 
     def test_a_dispute_that_is_reinstated_in_part_gives_that_part_back(
@@ -398,6 +356,7 @@ class TestPrices:
         (item,) = clerk.items(_id(subscriber))
         assert (item.price.unit_amount, item.quantity) == (2 * half, 1)
 
+    @pytest.mark.usefixtures("impatient")
     def test_while_stripe_is_away_the_last_known_price_is_told_with_its_time(
         self, double: DoubleAccount, subscriber: Payer, amount: int, settings: Any
     ) -> None:
@@ -534,10 +493,10 @@ class TestUnpaidMonths:
 
 
 class TestPausesAndEnds:
-    @pytest.mark.parametrize("behavior", ["void", "mark_uncollectible", "keep_as_draft"])
     def test_a_paused_collection_rests_and_an_upsert_resumes_it(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, behavior: str
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
     ) -> None:
+        behavior = random.choice(["void", "mark_uncollectible", "keep_as_draft"])
         clerk.change(_id(subscriber), pause_collection={"behavior": behavior})
         process_all_events(double)
         report = standing.report(user=subscriber.user, now=double.now())

@@ -82,10 +82,11 @@ def test_every_payment_of_an_invoice_is_known_and_its_refund_takes_back(
     assert sorted(payer.payout.payment_ids()) == sorted(payments)
     assert len(payments) == 12
 
-    for payment in payments:
-        double.refund(payment)
+    double.refund(payments[-1])
+    double.refund(payments[0])
     process_all_events(double)
-    assert payer.payout.credits_taken_back() == payer.payout.credits
+    returned = sum(row.amount for row in double.v1.refunds.list().data)
+    assert payer.payout.credits_taken_back() == payer.payout.credits * returned // amount > 0
 
 
 def test_a_payout_knows_all_payments_of_its_invoice_from_the_first_time_on(

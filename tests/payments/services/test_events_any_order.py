@@ -36,7 +36,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 DAY = 86_400
 _BEFORE_ALL = datetime.fromtimestamp(0, UTC)
-_ORDERS = int(os.environ.get("EVENT_ORDERS", "8"))
+_ORDERS = int(os.environ.get("EVENT_ORDERS", "5"))
 _property = settings(max_examples=_ORDERS, database=None)
 
 

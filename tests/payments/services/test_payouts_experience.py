@@ -214,7 +214,7 @@ MOVES = ("refund", "fail", "dispute", "reinstate", "tell")
     moves=st.lists(st.sampled_from(MOVES), max_size=10),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=12, database=None)
+@settings(max_examples=6, database=None)
 def test_experience_follows_the_formula_for_any_refunds_and_disputes(
     rates: dict[str, int], collected: int, growth: Decimal, moves: list[str], seed: int
 ) -> None:

@@ -94,12 +94,9 @@ def test_who_is_deleted_as_a_customer_goes_on_as_a_new_one(
     assert Subscription.objects.live().get().customer == payer.customer != former
 
 
-def _archive_product(double: DoubleAccount, payer: Payer) -> None:
+def _archive_product_and_prices(double: DoubleAccount, payer: Payer) -> None:
     for product in double.v1.products.list().data:
         double.v1.products.update(product.id, {"active": False})
-
-
-def _archive_prices(double: DoubleAccount, payer: Payer) -> None:
     for price in double.v1.prices.list().data:
         double.v1.prices.update(price.id, {"active": False})
 
@@ -110,7 +107,7 @@ def _detach_cards(double: DoubleAccount, payer: Payer) -> None:
 
 
 @each_begin
-@pytest.mark.parametrize("lose", [_archive_product, _archive_prices, _detach_cards])
+@pytest.mark.parametrize("lose", [_archive_product_and_prices, _detach_cards])
 def test_whatever_is_archived_or_detached_nothing_breaks_and_the_subscription_goes_on(
     double: DoubleAccount, payer: Payer, lose: Callable[..., None], begin: Act
 ) -> None:

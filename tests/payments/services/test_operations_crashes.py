@@ -79,8 +79,10 @@ def test_the_users_next_request_finishes_an_abandoned_command(
     )
 
 
-@pytest.mark.parametrize("killed", [killed_before, killed_after])
-@pytest.mark.parametrize("command", [CREATE, UPDATE, CANCEL], ids=lambda command: command.kind)
+@pytest.mark.parametrize(
+    ("killed", "command"),
+    [(killed_before, CREATE), (killed_after, CREATE), (killed_after, UPDATE), (killed_after, CANCEL)],
+)
 def test_another_change_finishes_what_a_dead_process_has_begun_and_succeeds_when_repeated(
     double: DoubleAccount, user: User, command: Command, killed: Callable[[str], AbstractContextManager[None]]
 ) -> None:

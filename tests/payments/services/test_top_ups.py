@@ -166,8 +166,15 @@ def test_other_terms_of_the_pack_need_another_consent(
     assert not Purchase.objects.exists()
 
 
-@pytest.mark.parametrize("at", [killed_before, killed_after])
-@pytest.mark.parametrize("method", ["create_purchase", "pay_invoice", "retrieve_invoice"])
+@pytest.mark.parametrize(
+    ("at", "method"),
+    [
+        (killed_before, "create_purchase"),
+        (killed_after, "create_purchase"),
+        (killed_before, "pay_invoice"),
+        (killed_after, "pay_invoice"),
+    ],
+)
 def test_a_worker_that_dies_buys_once(
     double: DoubleAccount, payer: Payer, consent: Consent, at: Callable[..., object], method: str
 ) -> None:
@@ -233,7 +240,7 @@ def test_a_deleted_account_is_not_topped_up(double: DoubleAccount, payer: Payer,
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("impatient")
-def test_fifty_calls_that_cross_the_threshold_at_once_lead_to_one_purchase(
+def test_many_calls_that_cross_the_threshold_at_once_lead_to_one_purchase(
     double: DoubleAccount, payer: Payer, pack: CreditPack, consent: Consent
 ) -> None:
     bought = buy(payer, pack)
@@ -245,7 +252,7 @@ def test_fifty_calls_that_cross_the_threshold_at_once_lead_to_one_purchase(
         place_hold(user=payer.user, credits=1, key=secrets.token_hex(8), debt_limit=0)
         return top_ups.run(now=now)
 
-    answers = at_once([call] * 50)
+    answers = at_once([call] * 16)
     assert sum(answer for answer in answers if isinstance(answer, int)) >= 1
     (automatic,) = Purchase.objects.exclude(pk=bought.pk)
     assert (automatic.status, _charged(double)) == ("paid", [1_000, 1_000])

@@ -27,7 +27,7 @@ from tests.payments.webhook_events import process_events
 from tests.staff import log_in_staff
 from users.models import User
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("short_sidebar")]
 OWNED = [Customer, Subscription, Payout, Clawback, BillingOperation]
 ALL = [*OWNED, StripeEvent, ReconciliationRun, PayoutRate]
 
@@ -77,36 +77,29 @@ def _rows(model: type, payer: Payer) -> list[Any]:
     return list(model._default_manager.filter(**{path: payer.user}))  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("model", OWNED)
 def test_rows_are_found_by_the_address_of_the_profile_and_a_part_of_it(
-    staff: Client, fake_of_test: FakeBilling, payer: Payer, model: type
+    staff: Client, fake_of_test: FakeBilling, payer: Payer
 ) -> None:
     _live(fake_of_test)
     address = payer.user.profile_address or ""
-    wanted = {row.pk for row in _rows(model, payer)}
-    assert wanted
-    for term in (address, address.lower(), f" {address} ", address[:20], f"anna#{address[2:14]}"):
-        assert {row.pk for row in _search(staff, model, term)} == wanted
-    assert _search(staff, model, random_address()) == []
+    for model in OWNED:
+        wanted = {row.pk for row in _rows(model, payer)}
+        assert wanted
+        for term in (address.lower(), f" {address} ", address[:20], f"anna#{address[2:14]}"):
+            assert {row.pk for row in _search(staff, model, term)} == wanted
+        assert _search(staff, model, random_address()) == []
 
 
-@pytest.mark.parametrize(
-    ("model", "noun"),
-    [
-        (Customer, "cus"),
-        (Subscription, "sub"),
-        (Subscription, "si"),
-        (Subscription, "cus"),
-        (Payout, "in"),
-        (Payout, "pi"),
-        (Payout, "sub"),
-        (Payout, "cus"),
-        (Clawback, "in"),
-        (Clawback, "pi"),
-    ],
-)
+FOUND_BY: list[tuple[type, tuple[str, ...]]] = [
+    (Customer, ("cus",)),
+    (Subscription, ("sub", "si", "cus")),
+    (Payout, ("in", "pi", "sub", "cus")),
+    (Clawback, ("in", "pi")),
+]
+
+
 def test_rows_are_found_by_a_whole_id_of_stripe(
-    staff: Client, fake_of_test: FakeBilling, payer: Payer, model: type, noun: str
+    staff: Client, fake_of_test: FakeBilling, payer: Payer
 ) -> None:
     _live(fake_of_test)
     ids = {
@@ -116,9 +109,11 @@ def test_rows_are_found_by_a_whole_id_of_stripe(
         "in": payer.payout.stripe_invoice_id,
         "pi": payer.payout.stripe_payment_intent_id,
     }
-    assert _search(staff, model, ids[noun]) == _rows(model, payer)
-    assert _search(staff, model, ids[noun][:-1]) == []
-    assert _search(staff, model, "txn_1") == []
+    for model, nouns in FOUND_BY:
+        for noun in nouns:
+            assert _search(staff, model, ids[noun]) == _rows(model, payer)
+            assert _search(staff, model, ids[noun][:-1]) == []
+        assert _search(staff, model, "txn_1") == []
 
 
 def test_events_are_found_by_their_id_and_by_the_id_of_their_object(staff: Client, payer: Payer) -> None:
@@ -139,7 +134,7 @@ def test_a_list_asks_the_database_no_more_for_more_rows(
     for model in ALL:
         _statements(staff, model)  # fills caches that live longer than a request
     for_one = {model: _statements(staff, model) for model in ALL}
-    for _ in range(5):
+    for _ in range(3):
         _live(fake_of_test)
     assert {model: _statements(staff, model) for model in ALL} == for_one
     assert all(model._default_manager.count() >= 4 for model in ALL)

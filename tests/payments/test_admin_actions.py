@@ -14,7 +14,7 @@ from tests.payments.webhook_events import receive_event
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
 from users.models import User
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("short_sidebar")]
 SUPPORT = {"support"}
 
 

@@ -21,7 +21,7 @@ from tests.payments.webhook_events import receive_event
 from tests.staff import confirm, log_in_staff
 from users.models import User
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("short_sidebar")]
 LIST = "admin:payments_stripeevent_changelist"
 Enqueued = list[tuple[str, object]]
 

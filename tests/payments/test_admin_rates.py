@@ -19,7 +19,7 @@ from payments.models import PayoutRate, Subscription
 from tests.factories import UserFactory, make
 from tests.staff import approve, confirmed, log_in_staff, messages_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("short_sidebar")]
 ADD = "admin:payments_payoutrate_add"
 
 

@@ -37,8 +37,7 @@ WAYS: dict[str, tuple[Any, str, bool]] = {
 }
 
 
-@pytest.mark.parametrize("slash", ["", "/"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "slash"), [*((way, "") for way in WAYS), ("at once by body", "/")])
 def test_the_subscription_ends_as_the_request_says(
     double: DoubleAccount, running: Payer, wallet: Wallet, way: str, slash: str
 ) -> None:

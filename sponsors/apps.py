@@ -12,7 +12,7 @@ class SponsorsConfig(AppConfig):
     """
     Sponsors, with the kinds of requests that fund them.
 
-    The deletion of an account ends its memberships, and refuses its transfers that wait.
+    When an account is deleted, its memberships end and its waiting transfers are refused.
     """
 
     name = "sponsors"

@@ -92,7 +92,7 @@ REVOKE_KEY = ReasonedAction(
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReasonedActions, ReadOnlyAdmin):
-    """API keys of sponsors' servers, which members create and rotate."""
+    """API keys of sponsors' servers. Members create and rotate them through the API."""
 
     list_display = ("id", "sponsor", "name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at")
     list_select_related = ("sponsor",)

@@ -1,4 +1,4 @@
-"""Policies of sponsors in the admin, and whom they trust: signers of vouchers, and servers that decide about calls."""
+"""Policies of sponsors in the admin, with the signers of vouchers and the verifiers that they trust."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""The simulator of a sponsor: whether it would pay for a call, which policy and how much, or why not."""
+"""The simulator: shows whether a sponsor would pay for a call, under which policy and how much, or why it refuses."""
 
 import re
 from typing import Any
@@ -73,7 +73,7 @@ class SimulationForm(forms.Form):
             raise ValidationError("Enter a 20-byte hex address.") from error
 
     def clean_actions(self) -> list[Action]:
-        """Return the lines as actions."""
+        """Parse each line as a contract and a function that the call calls."""
         lines = [line.strip() for line in self.cleaned_data["actions"].splitlines() if line.strip()]
         return [_action(line) for line in lines]
 

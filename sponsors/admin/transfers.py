@@ -1,4 +1,4 @@
-"""Transfers from people to sponsors in the admin: read by everyone, moved by two persons, refused by one."""
+"""Transfers from people to sponsors in the admin. Two members of staff move a waiting transfer; one can refuse it."""
 
 from django.contrib import admin
 from django.db.models import QuerySet

@@ -8,8 +8,8 @@ Who may use a sponsor's endpoints, `/api/sponsors/{name}/…`.
 
     router.register(SPONSOR_PATH, FundsViewSet, basename="sponsor-funds")
 
-Without `reads` and `writes`, GET needs `Right.READ`, and every other method `Right.MANAGE`. Members send an access
-token, members without a profile the token of their session, servers an API key.
+Without `reads` and `writes`, GET needs `Right.READ`, and every other method `Right.MANAGE`. A member sends an access
+token, a member without a profile a session token, and a server an API key.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ FAULTS = (NotAuthenticated, NotFound, PermissionDenied, KeyRefused, KeyNetworkRe
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """The server behind an API key, in the place of a user; throttles count by its `pk`."""
+    """The server that uses an API key; it takes the place of `request.user`, and throttles count by its `pk`."""
 
     pk: str
     is_authenticated: ClassVar[bool] = True
@@ -51,7 +51,7 @@ class KeyAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey] | None:
         """
-        Return the holder and the key; None if the request has another token.
+        Return the holder and the key; None if the request has another kind of token.
 
         Raises:
             KeyRefused, KeyNetworkRefused: the key is not valid, or not accepted from this address.
@@ -83,7 +83,7 @@ class MemberAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, MemberSession] | None:
         """
-        Return the member and the session; None if the request has another token.
+        Return the member and the session; None if the request has another kind of token.
 
         Raises:
             MemberSessionEnded: the session has ended.
@@ -148,10 +148,10 @@ class SponsorAccess:
 
     def payer(self) -> User:
         """
-        Return the member who acts and has a profile, whose card or credits can pay.
+        Return the member who sent the request and has a profile, whose card or credits can pay.
 
         Raises:
-            PermissionDenied: the holder of a key does, or a member without a profile.
+            PermissionDenied: the request was sent with an API key, or by a member without a profile.
         """
         user = self.person()
         if user.profile_address is None:

@@ -1,7 +1,7 @@
 """
 Members without a profile.
 
-POST /api/sponsors/{name}/invitations: invite the owner of an e-mail address, or invite a member anew.
+POST /api/sponsors/{name}/invitations: invite the owner of an e-mail address, or invite a member again.
 POST /api/members/accept: choose a password, with the link of the e-mail and the code of the owner.
 POST /api/members/signIn and DELETE /api/members/session: begin and end a session.
 """
@@ -105,7 +105,7 @@ class InvitationViewSet(SponsorViewSet):
             OpenApiExample("Invite a viewer", value={"email": _EMAIL, "role": "viewer"}, request_only=True)
         ],
     )
-    # As tightly as other e-mails in a member's name.
+    # As strict a rate limit as for other e-mails that a member causes.
     @action(
         detail=False,
         methods=["post"],

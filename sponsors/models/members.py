@@ -49,7 +49,7 @@ class Member(models.Model):
     """
     A person who acts for a sponsor, signed in with a profile, or as the owner of an e-mail address.
 
-    The last owner stays until staff add another.
+    The last owner cannot be removed until there is another one.
     """
 
     class Role(models.TextChoices):
@@ -60,7 +60,7 @@ class Member(models.Model):
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="members", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="memberships")
     role = models.CharField(max_length=7, choices=Role)
-    # Null, so that the unique key leaves members with profiles alone.
+    # Null and not empty, so that the unique key does not apply to members with profiles.
     email = models.EmailField(null=True, help_text="Address of a member without a profile.")  # noqa: DJ001
     created_at = models.DateTimeField(db_default=Now())
 
@@ -76,7 +76,7 @@ class Member(models.Model):
 
 class MemberSession(models.Model):
     """
-    A session of a member without a profile, which ends with the membership.
+    A session of a member without a profile. It ends with the membership.
 
     The token has 256 random bits, so its SHA-256 needs no salt.
     """
@@ -94,7 +94,7 @@ class ApiKey(models.Model):
     """
     A key with which a sponsor's server uses the API. The key has 256 random bits, so its SHA-256 needs no salt.
 
-    A rotated key ends at `expires_at`, a revoked one has ended.
+    A rotated key is valid until `expires_at`. A revoked one is not valid any more.
     """
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="keys")

@@ -1,8 +1,8 @@
 """
-The policies by which sponsors pay for others' relay calls, whom they trust, and what they have used.
+The policies under which sponsors pay for others' relay calls, their voucher signers and verifiers, and their usage.
 
-The row of a sponsor's credit account is the lock of everything that its policies count: `sponsors/functions.sql` takes
-it before it reads or changes a `Usage`.
+The row of a sponsor's credit account is the lock for the usage of all its policies: `sponsors/functions.sql` locks it
+before it reads or changes a `Usage`.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from gateway.common.models import APPEND_ONLY
 from gateway.common.public_http import AddressRefused, Exceptions, require_usable
 from sponsors.models.members import Sponsor
 
-# The contract of what a profile does to itself, as in `sponsors.rules.calls`, which is above this module.
+# Stands for the profile's own functions in a target. `sponsors.rules.calls`, a layer above, has the same constant.
 PROFILE = "profile"
 
-# Counts and holds what a call costs its sponsor, and corrects it when the call ends.
+# The SQL functions that hold a call's cost on its sponsor's account and count usage, and correct both when it ends.
 FUNCTIONS = sql_functions.register(Path(__file__).parents[1])
 
 
 class Policy(models.Model):
-    """A rule set of a sponsor. Its newest version counts; of several policies, the first that fits a call pays."""
+    """A rule set of a sponsor. Its newest version applies; of several policies, the first that fits a call pays."""
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="policies")
     name = models.SlugField(max_length=40, help_text="Refusals and exports show this name.")
@@ -47,7 +47,7 @@ class Policy(models.Model):
         constraints = [models.UniqueConstraint(fields=["sponsor", "name"], name="sponsors_policy_name")]
 
     def __str__(self) -> str:
-        # A form asks a row that has no sponsor yet.
+        # Forms also show rows that have no sponsor yet.
         return f"{self.sponsor}/{self.name}" if self.sponsor_id else self.name
 
 
@@ -73,9 +73,9 @@ def _limit(text: str) -> "models.BigIntegerField[int | None, int | None]":
 
 class PolicyVersion(models.Model):
     """
-    The terms of a policy, never edited: a change is a version with the next number.
+    The terms of a policy. A version is never edited: a change of terms is a new version with the next number.
 
-    Limits are whole credits of the sponsor's part, or calls; an empty one does not limit.
+    Limits are in whole credits of the sponsor's part, or in calls; an empty field sets no limit.
     """
 
     policy = models.ForeignKey(Policy, models.PROTECT, related_name="versions", db_index=False)
@@ -175,10 +175,10 @@ class PolicyVersion(models.Model):
         return f"{self.policy}, version {self.number}" if self.policy_id else "terms"
 
     def clean(self) -> None:
-        """Refuse terms that contradict themselves, and write the targets as the rules compare them."""
+        """Refuse terms that contradict each other; normalise the targets' addresses and selectors."""
         if (self.profiles == ProfileRule.NEW) != (self.new_since is not None):
             raise ValidationError({"new_since": "Give a time for new profiles, and only for them."})
-        # Forms leave empty text.
+        # Forms set an empty string.
         self.counterpart, self.least_balance = self.counterpart or None, self.least_balance or None
         if (self.profiles in {ProfileRule.HOLDING, *FOLLOWS}) != (self.counterpart is not None):
             raise ValidationError(
@@ -218,7 +218,7 @@ class Usage(models.Model):
 
     policy = models.ForeignKey(Policy, models.PROTECT, related_name="usage", db_index=False)
     scope = models.CharField(max_length=8, choices=UsageScope)
-    # No empty columns, so that the unique index finds each row.
+    # No nullable columns, because a unique index treats nulls as different.
     user_number = models.BigIntegerField(default=0, help_text="The user's id; 0 counts all users.")
     begins = models.DateTimeField(help_text="When the day or window begins; 1970-01-01 counts all time.")
     credits = models.BigIntegerField(default=0)
@@ -240,7 +240,7 @@ class Usage(models.Model):
 
 
 class RefusalCount(models.Model):
-    """How many requests of a UTC day named the sponsor and were refused by a rule, estimates included."""
+    """How many requests for the sponsor's credits a rule refused on a UTC day, including preparations."""
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="refusals", db_index=False)
     day = models.DateField()
@@ -258,14 +258,14 @@ class RefusalCount(models.Model):
 
 class SponsoredCall(models.Model):
     """
-    The two holds of a relay call that a sponsor pays, wholly or in part. The user's has the call's identity as its key.
+    The two holds of a relay call that a sponsor pays, wholly or in part. The user's hold has the call's key.
 
-    `counted_credits` and `counted_calls` are what the policy's usage contains for it now.
+    `counted_credits` and `counted_calls` are the call's current share of the policy's usage.
     """
 
     hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="sponsored")
     sponsor_hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="sponsors")
-    # The index below begins with the version.
+    # No index of its own: the index below begins with the version.
     version = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="calls", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
     counted_credits = models.BigIntegerField()
@@ -302,9 +302,9 @@ class VoucherSigner(models.Model):
 
 class Verifier(models.Model):
     """
-    A URL of the sponsor's that is asked whether it pays for a call, until it is removed.
+    A URL of the sponsor's server, which decides whether the sponsor pays for a call, until staff remove it.
 
-    The secret that signs the questions is encrypted; `sponsors.services.verifiers` decrypts it.
+    The secret that signs requests to it is encrypted; `sponsors.services.verifiers` decrypts it.
     """
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="verifiers", db_index=False)
@@ -327,11 +327,11 @@ class Verifier(models.Model):
 
     @staticmethod
     def allowed_addresses() -> Exceptions:
-        """Return what development may request besides https URLs of public addresses."""
+        """Return the exceptions from "https URLs of public addresses only" that the settings allow for development."""
         return Exceptions(http=settings.WEBHOOK_ALLOW_HTTP, loopback=settings.WEBHOOK_ALLOW_LOOPBACK)
 
     def clean(self) -> None:
-        """Refuse a URL that must not be requested."""
+        """Refuse a URL that the service must not request, such as one of a private address."""
         try:
             require_usable(self.url, allowed=self.allowed_addresses())
         except AddressRefused as refusal:
@@ -339,7 +339,7 @@ class Verifier(models.Model):
 
 
 class UsedVoucher(models.Model):
-    """A voucher that a call has used. The unique key refuses a second use, also after the call has failed."""
+    """A voucher that a call has used. The unique key prevents a second use, even after the call has failed."""
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="used_vouchers", db_index=False)
     voucher_id = HashField()

@@ -18,10 +18,10 @@ class Transfer(models.Model):
         REFUSED = "refused", "Refused"
         WITHDRAWN = "withdrawn", "Withdrawn by the person"
 
-    # The indexes below begin with the user and the sponsor.
+    # No indexes of their own: the indexes below begin with the user and the sponsor.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
     sponsor = models.ForeignKey("sponsors.Sponsor", models.PROTECT, related_name="transfers", db_index=False)
-    # Chosen by the caller. Empty once the person is erased.
+    # Chosen by the caller. Emptied when the person's account is deleted.
     idempotency_key = models.CharField(max_length=128, blank=True, editable=False)
     credits = models.BigIntegerField()
     status = models.CharField(max_length=9, choices=Status)

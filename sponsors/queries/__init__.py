@@ -16,7 +16,7 @@ from sponsors.rules.policies import Holding, Limits, PolicyVersion, Profiles, Ta
 
 
 class Wanted(NamedTuple):
-    """A user's call, and its sponsor by slug or by a quote's version; only that version may then pay."""
+    """A user's call and its sponsor: given by slug, or by the policy version of a quote, which alone may then pay."""
 
     slug: str | None
     version_id: int | None
@@ -39,7 +39,7 @@ class Offer:
 
 
 class VoucherState(NamedTuple):
-    """The addresses that sign a sponsor's vouchers, and whether a call has used this voucher."""
+    """The addresses that may sign a sponsor's vouchers, and whether a call has already used this voucher."""
 
     signers: frozenset[str]
     is_used: bool
@@ -59,7 +59,7 @@ def voucher_state(*, sponsor: str, voucher_id: bytes) -> VoucherState:
 
 
 def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
-    """Return the offer for each call, None if no sponsor has the name; in one statement."""
+    """Return the offer for each call, None if no sponsor has the name; one statement."""
     wanted = [
         {**call._asdict(), "place": place, "now": call.now.isoformat()} for place, call in enumerate(calls)
     ]
@@ -68,7 +68,7 @@ def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
         _OFFERS, {"calls": json.dumps(wanted)}
     ):
         offer = offers[place] = offers[place] or Offer(slug, is_frozen, available, since)
-        # Django leaves JSON as text.
+        # Django's cursor returns JSON columns as text.
         if version is not None:
             terms = _version(version)
             offer.versions.append(terms)
@@ -118,7 +118,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _usage(parts: dict[str, list[int]]) -> Usage:
-    """Return the usage of [credits, calls] by scope."""
+    """Convert a policy's usage, given as [credits, calls] by scope."""
     used = {scope: part[0] for scope, part in parts.items()}
     return Usage(
         user_day=used.get("user-day", 0),

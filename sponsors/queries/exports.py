@@ -16,7 +16,7 @@ Row = list[str | int]
 
 
 def entry_rows(sponsor: Sponsor, *, since: datetime, until: datetime) -> Iterator[Row]:
-    """Yield the headings, then each entry of the period; their credits add up to the change of the balance."""
+    """Yield the headings, then each entry of the period; their sum is the change of the balance."""
     yield ["createdAt", "entry", "number", "source", "credits", "balanceBefore", "balanceAfter"]
     entries = CreditEntry.objects.filter(
         account__sponsor=sponsor, created_at__gte=since, created_at__lt=until
@@ -37,7 +37,7 @@ def call_rows(sponsor: Sponsor, *, since: datetime, until: datetime) -> Iterator
     """
     Yield the headings, then each call accepted in the period, with the credits charged to the sponsor or still held.
 
-    A charged call names its entry. Users have the ids of `user_reference`.
+    A charged call has the id of its entry. Users appear under the pseudonyms of `user_reference`.
     """
     yield ["acceptedAt", "policy", "version", "user", "status", "heldCredits", "credits", "entry"]
     calls = calls_of(sponsor, since=since, until=until).select_related("version__policy", "sponsor_hold")

@@ -21,14 +21,14 @@ _ID_DIGITS = 16
 
 
 class BurnRate(NamedTuple):
-    """Recent credits per day, and for how many whole days the available credits last; None without use."""
+    """Recent credits per day, and for how many whole days the available credits last; None without recent use."""
 
     daily_use: int
     days_left: int | None
 
 
 def burn_rate_of(sponsor: Sponsor, *, now: datetime) -> BurnRate:
-    """Return the sponsor's burn rate, computed as for users."""
+    """Return the sponsor's burn rate, computed in the same way as a user's."""
     charges = CreditEntry.objects.filter(
         account__sponsor=sponsor, source__in=_CHARGES, created_at__gte=now - USE_PERIOD
     )
@@ -41,7 +41,7 @@ def burn_rate_of(sponsor: Sponsor, *, now: datetime) -> BurnRate:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyFigures:
-    """A policy with its newest terms, None without a version, and its total usage in credits and calls."""
+    """A policy with its newest terms (None without a version), and its total usage in credits and calls."""
 
     policy: Policy
     terms: PolicyVersion | None
@@ -108,7 +108,7 @@ class Spend:
 
     days: list[Spent]
     policies: list[Spent]
-    # Those with the highest spend, by ids that are unique to this sponsor's figures.
+    # The users with the highest spend, by pseudonyms that only this sponsor sees.
     users: list[Spent]
     user_count: int
 
@@ -128,7 +128,7 @@ def spend_of(sponsor: Sponsor, *, since: datetime) -> Spend:
 
 
 def refusals_of(sponsor: Sponsor, *, since: datetime) -> list[tuple[str, int]]:
-    """Return how many requests each rule refused since the day of this time, the most frequent first."""
+    """Return how many requests each rule refused since the UTC day of `since`, the most frequent first."""
     counts = RefusalCount.objects.filter(sponsor=sponsor, day__gte=since.date()).order_by()
     sums = counts.values("rule").annotate(number=Sum("requests")).order_by("-number", "rule")
     return list(sums.values_list("rule", "number"))
@@ -142,7 +142,7 @@ def calls_of(sponsor: Sponsor, *, since: datetime, until: datetime | None = None
 
 
 def _summed(calls: QuerySet[Any], name: str) -> QuerySet[Any, Any]:
-    """Return rows of the field's value, the credits `spent` and the number of calls, one for each value."""
+    """Group the calls by a field; return its values, each with the credits `spent` and the number of calls."""
     sums = calls.values(name).annotate(spent=Sum("counted_credits"), number=Sum("counted_calls"))
     rows: QuerySet[Any, Any] = sums.values_list(name, "spent", "number")
     return rows
@@ -155,6 +155,6 @@ def user_reference(sponsor: Sponsor, user_id: int) -> str:
 
 
 def since_of(days: int, *, now: datetime) -> datetime:
-    """Return the beginning of the first of the last `days` UTC days, counting today."""
+    """Return the start of a period of `days` UTC days that ends with today."""
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight - timedelta(days=days - 1)

@@ -2,8 +2,9 @@
 Decodes a relay call: every contract and function that its payload calls, also in batches and nested calls.
 
 Policies pay for listed contracts and functions, so a call must not be able to hide one. Batches of the profile (LSP-0)
-and of its key manager (LSP-6) are decoded at every level. If another contract has the same functions, such as another
-profile, both its function and the calls inside are actions. A payload of which any part does not decode is refused.
+and of its key manager (LSP-6) are decoded at every level. If the payload calls these functions on another contract,
+such as another profile, both the function and the calls inside it are actions. A payload is refused if any part of it
+does not decode.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from gateway.chain.calldata import SELECTOR_BYTES, Function, NotCanonical
 from gateway.common.fields import checksum
 
-# The contract of an action that the profile takes on itself, such as `setData`.
+# The contract of an action if the profile calls its own function, such as `setData`.
 PROFILE = "profile"
 # Actions without a contract that a policy can list: new contracts, and other contracts' code run as the profile.
 DEPLOYMENT, DELEGATECALL = "deployment", "delegatecall"
@@ -40,7 +41,7 @@ class Unreadable(Exception):
 
 
 class _Inner(NamedTuple):
-    """One call inside another: its ERC-725X operation, and its target; None is the acting profile."""
+    """One call inside another: its ERC-725X operation, its target (None: the acting profile), and its data."""
 
     operation: int
     target: int | None
@@ -57,7 +58,7 @@ def _execute_batch(*arrays: Sequence[Any]) -> list[_Inner]:
 
 
 def _payloads(*arguments: Any) -> list[_Inner]:
-    """Return the profile's own calls: the last argument of the key manager's functions and of `batchCalls`."""
+    """Return the payloads for the profile: the last argument of the key manager's functions and of `batchCalls`."""
     arrays = [each for each in arguments if isinstance(each, list)]
     _of_one_length(arrays)
     payloads = arguments[-1] if arrays else [arguments[-1]]
@@ -71,7 +72,7 @@ def _of_one_length(arrays: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
 
 
 class _Opener(NamedTuple):
-    """A function that makes other calls; `of_profile` is whether the profile or the key manager implements it."""
+    """A function that makes other calls; the profile implements it if `of_profile`, otherwise the key manager."""
 
     function: Function
     of_profile: bool
@@ -119,11 +120,11 @@ class _Reader:
             raise Unreadable
         selector = data[:SELECTOR_BYTES]
         opener = _OPENERS.get(selector)
-        # Only the contract that implements this function does nothing else: the profile may have an extension (LSP-17).
+        # On any contract but the one that implements it, the function may do more: an LSP-17 extension may answer it.
         if opener is None or contract != (self.profile if opener.of_profile else self._key_manager):
             yield Action(PROFILE if contract == self.profile else contract, selector)
         if opener is not None:
-            # The key manager's payloads are the profile's calls; another contract acts as its own profile.
+            # The profile makes the calls in the key manager's payloads; any other contract makes those in its own.
             acting = self.profile if contract == self._key_manager else contract
             for inner in opener.inner_calls(*opener.function.arguments(data)):
                 yield from self._inner(inner, acting, level=level + 1)

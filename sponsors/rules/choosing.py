@@ -1,8 +1,8 @@
 """
-Chooses the first policy that pays; every policy before it names the rule that refused the call.
+Chooses the first policy that pays for a call; each policy before it names the rule that refused.
 
-The usage that the rules read may be outdated when the call is stored, so the statement that stores the call checks the
-counters again.
+The usage that the rules read may be outdated when the call is accepted, so the statement that holds its credits checks
+the counters again.
 """
 
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ class Decision:
     """
     Which version pays, and how much of the call each side pays at most, in credits.
 
-    `refusals` are those of the policies before the paying one in order; of all policies if none pays. With a
-    `question`, nothing is decided until the facts contain its answer.
+    `refusals` are those of the policies before the one that pays, or of all policies if none pays. With a `question`,
+    nothing is decided until the facts contain its answer.
     """
 
     paid_by: PolicyVersion | None
@@ -54,7 +54,7 @@ class Decision:
     question: Question | None = None
 
     def error(self) -> errors.PolicyRefused:
-        """Return the error of the policy whose rules the call passed furthest, the first of equals."""
+        """Return the error of the policy of which the call passed the most rules; of several, the first."""
         if not self.refusals:
             return errors.NoPolicy("The sponsor has no policy in force.", policies=[])
         nearest = max(self.refusals, key=lambda each: each.rules_passed)
@@ -69,7 +69,7 @@ class Decision:
 
 
 def decide(versions: Sequence[PolicyVersion], facts: Facts, usage: UsageByVersion) -> Decision:
-    """Return which of the versions, in order, pays for the call; a version missing in `usage` has used nothing."""
+    """Return which of the versions, in order, pays for the call; a version that `usage` lacks counts as unused."""
     refusals: list[PolicyRefusal] = []
     for version in versions:
         part = sponsor_part(facts.credits, share_percent=version.share_percent)

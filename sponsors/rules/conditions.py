@@ -91,7 +91,7 @@ def _gas_price(case: Case) -> Refusal | None:
     ceiling = case.version.gas_price_ceiling_wei
     if ceiling is None or case.facts.gas_price_wei <= ceiling:
         return None
-    # Wei exceed what a JSON number holds exactly, so they are text.
+    # Text, because amounts in wei exceed the integers that JSON numbers represent exactly.
     return Refusal(
         error=errors.GasPriceTooHigh,
         detail=f"The gas price is {case.facts.gas_price_wei} wei, and the policy pays up to {ceiling}.",

@@ -1,8 +1,8 @@
 """
 The rules that need an answer from outside the database: from the chain, or from the sponsor's verifier.
 
-They come last, so that a question is asked only about a call that passes all other rules. Without the answer a rule
-returns its question, and the call is decided again with the answer.
+They come last, so that only a call that passes all other rules causes a question. A rule that lacks its answer returns
+the question; the relay gets the answer and decides again.
 """
 
 from sponsors import errors
@@ -24,7 +24,7 @@ def _holding(case: Case) -> Refusal | Question | None:
 
 def _not_holding(holding: Holding) -> Refusal:
     if holding.rule is Profiles.HOLDING:
-        # Balances exceed what a JSON number holds exactly, so they are text.
+        # Text, because balances exceed the integers that JSON numbers represent exactly.
         least = str(holding.minimum)
         detail = f"The policy pays for profiles with a balance of at least {least} of {holding.counterpart}."
         return Refusal(error=errors.NotHolding, detail=detail, limit=least, fits=holding.counterpart)

@@ -1,8 +1,8 @@
 """
 The terms of policies, and the facts about a call by which the rules decide.
 
-A version of a policy never changes: every sponsored call names the version that paid. Limits bound the sponsor's part
-of the calls, in credits; the user pays the rest. A limit of None does not limit.
+A version of a policy never changes, because every sponsored call names the version that paid. Limits bound the
+sponsor's part of the calls, in credits; the user pays the rest. None means no limit.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Holding:
     """
     A condition that a profile must fulfil at the newest block, for one of the rules ON_CHAIN.
 
-    `counterpart` is a token of which the profile has at least `minimum`, or the other profile of a follow.
+    `counterpart` is a token of which the profile must have at least `minimum`, or the other profile of a follow.
     """
 
     rule: Profiles
@@ -65,7 +65,7 @@ Question = Holding | Verification
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question; a verifier's may bound the credits of the call."""
+    """The answer to a question. A verifier may add a maximum for the sponsor's part of the call, in credits."""
 
     is_yes: bool
     maximum_credits: int | None = None
@@ -76,8 +76,8 @@ class Target:
     """
     A contract that a policy pays for, and its functions as 4-byte selectors.
 
-    `contract` is an EIP-55 address, or `sponsors.rules.calls.PROFILE` for what the profile does to itself. Without
-    functions all are meant; NO_FUNCTION is a transfer of LYX without data.
+    `contract` is an EIP-55 address, or `sponsors.rules.calls.PROFILE` for the profile's own functions. No functions
+    means all functions; NO_FUNCTION is a transfer of LYX without data.
     """
 
     contract: str
@@ -91,7 +91,7 @@ class Target:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """
-    The most that a policy pays, in credits: for a call, for a user a day (UTC) and in all, in a window, and in all.
+    The most that a policy pays, in credits: per call, per user and UTC day, per user, per window, and in total.
 
     `user_calls` is a number of calls. `window` holds for all users together in each `window_seconds`, counted from the
     unix epoch.
@@ -160,11 +160,10 @@ class Facts:
     """
     The facts about one call by which policies decide.
 
-    `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account with the
-    service began, `listed` the versions that list the profile, `credits` the most that the call may cost, and
-    `gas_price_wei` the gas price that this cost assumes. `voucher` is one that `vouchers.verify` accepted, and
-    `voucher_fault` why one was not accepted. `answers` has None for a question without a valid answer, and no item for
-    a question that was not asked yet.
+    `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account here was
+    created, `listed` the versions that list the profile, `credits` the most that the call may cost, and `gas_price_wei`
+    the gas price of this cost. `voucher` was verified by `vouchers.verify`; `voucher_fault` is why a voucher was
+    refused. `answers` has None for a question without a valid answer, and no item for one that was not asked yet.
     """
 
     actions: tuple[Action, ...] | None
@@ -179,7 +178,7 @@ class Facts:
 
 
 class Period(NamedTuple):
-    """A span of time, without its end."""
+    """A period of time that excludes its end."""
 
     start: datetime
     end: datetime
@@ -190,12 +189,12 @@ DAY_SECONDS = 86_400
 
 
 def period_of(now: datetime, *, seconds: int) -> Period:
-    """Return the window of this length in which `now` lies; windows follow each other from the unix epoch on."""
+    """Return the window of this length that contains `now`; consecutive windows start at the unix epoch."""
     length = timedelta(seconds=seconds)
     start = _EPOCH + (now - _EPOCH) // length * length
     return Period(start, start + length)
 
 
 def sponsor_part(credits: int, *, share_percent: int) -> int:
-    """Return the sponsor's part of a cost, rounded up: the user never pays for a rounding."""
+    """Return the sponsor's part of a cost. It is rounded up, so that rounding never costs the user a credit."""
     return -(-credits * share_percent // 100)

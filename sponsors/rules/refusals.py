@@ -23,8 +23,9 @@ class Refusal:
     """
     The rule of one policy that refused the call.
 
-    `limit` is the rule's limit, `used` how much of it was used before this call, `resets` when it starts again, and
-    `fits` what the rule would accept; each is None if the rule has none. `extra` has members that only this rule has.
+    `limit` is the rule's limit, `used` how much of it was used before this call, `resets` when usage is reset, and
+    `fits` what the rule would accept; each is None if the rule has no such value. `extra` has members of this rule
+    only.
     """
 
     error: type[PolicyRefused]
@@ -41,7 +42,7 @@ class Refusal:
         return self.error.code
 
     def members(self) -> dict[str, Any]:
-        """Return the members of the problem document that are known."""
+        """Return the refusal as members of the problem document, without those that are None."""
         resets = self.resets.isoformat() if self.resets else None
         known = {"limit": self.limit, "used": self.used, "resets": resets, "fits": self.fits}
         return {name: value for name, value in known.items() if value is not None} | dict(self.extra)

@@ -1,11 +1,11 @@
-"""Who bears a clawback of a payment whose credits were transferred in part; on arguments alone."""
+"""Pure functions that divide a clawback of a payment among the accounts that have its credits."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """Credits of a payment at one account: of the person's own if `lot` is None, else of that transferred lot."""
+    """Credits of a payment on one account: the payer's if `lot` is None, else the sponsor's with that transferred lot."""
 
     lot: int | None
     credits: int
@@ -13,9 +13,9 @@ class Part(NamedTuple):
 
 def taken(credits: int, moved: Sequence[Part]) -> list[Part]:
     """
-    Divide credits to take back: what transfers have moved first, the newest first, then the person's.
+    Divide credits to take back: first among transferred lots, the newest first; the rest comes from the payer.
 
-    `moved` has what the transferred lots still have of the payment, oldest first.
+    `moved` has the credits of the payment that each transferred lot still has, oldest first.
     """
     missing, parts = credits, []
     for lot, most in reversed(moved):
@@ -27,9 +27,9 @@ def taken(credits: int, moved: Sequence[Part]) -> list[Part]:
 
 def returned(credits: int, earlier: Sequence[Part]) -> list[Part]:
     """
-    Divide credits to give back, so that each account gets what was taken from it, the last taken first.
+    Divide credits to give back among the accounts from which they were taken, the last taken first.
 
-    `earlier` has what was taken so far, oldest first; negative credits were given back.
+    `earlier` has the earlier clawbacks, oldest first; negative credits were given back.
     """
     left: list[Part] = []
     for lot, moved in earlier:
@@ -48,7 +48,7 @@ def returned(credits: int, earlier: Sequence[Part]) -> list[Part]:
 
 
 def _without(parts: Sequence[Part], credits: int, *, lot: int | None) -> list[Part]:
-    """Return the parts less credits of one lot, the last parts first."""
+    """Return the parts after subtracting credits from those of one lot, starting with the last."""
     missing, rest = credits, []
     for part in reversed(parts):
         less = min(part.credits, missing) if part.lot == lot else 0

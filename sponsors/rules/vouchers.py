@@ -1,12 +1,13 @@
 """
 Vouchers: a sponsor's server signs that its policy may pay for one call of one profile.
 
-The form is EIP-712, not EIP-191's `personal_sign`: ethers, viem and web3 sign typed data with one function, hardware
-wallets and cloud key stores show or log its fields by name, and two fields cannot be confused as in a text. The domain
-binds the chain; the message binds the sponsor, the policy, the profile, an id that is used once, a deadline and a
-maximum. The signer is an externally owned account: no contract verifies the signature.
+A voucher is EIP-712 typed data, not a text for `personal_sign` (EIP-191): ethers, viem and web3 sign typed data with
+one function, hardware wallets and cloud key stores show or log its fields by name, and fields cannot be confused. The
+domain binds the chain; the message binds the sponsor, the policy, the profile, an id that can be used once, a
+deadline and a maximum. The signer must be an externally owned account, because the service calls no contract (EIP-1271)
+to verify the signature.
 
-A unique key in PostgreSQL, not a rule here, makes sure that an id is used once.
+A unique key in PostgreSQL, not a rule here, prevents a second use of an id.
 """
 
 import json
@@ -24,7 +25,7 @@ from gateway.chain.signatures import recover_signers
 from gateway.common.fields import checksum
 from sponsors.errors import VoucherRefused
 
-# The longest text, which is sent as a header: all fields and a signature, with room for long names.
+# The longest voucher accepted; it is sent as a header. All fields and a signature fit, with room for long names.
 MOST_CHARACTERS = 1500
 UINT64_MAX, ID_BYTES = 2**64 - 1, 32
 DOMAIN_NAME, DOMAIN_VERSION = "Relay sponsor", "1"
@@ -45,8 +46,8 @@ class Voucher:
     """
     The message that the sponsor signs.
 
-    `sponsor` and `policy` are their public ids, `voucher_id` 32 random bytes, `deadline` a unix time in seconds, and
-    `maximum_credits` bounds the sponsor's part of the call.
+    `sponsor` and `policy` are public ids, `voucher_id` is 32 random bytes, `deadline` a unix time in seconds, and
+    `maximum_credits` the most that the sponsor pays for the call.
     """
 
     sponsor: str
@@ -122,7 +123,7 @@ def verify(
     Return which of the registered `signers` signed the voucher for this sponsor, profile and chain.
 
     Raises:
-        VoucherRefused: it is for another sponsor, profile or chain, by another signer, or its deadline has passed.
+        VoucherRefused: it is for another sponsor, profile or chain, another key signed it, or its deadline has passed.
     """
     if voucher.sponsor != sponsor:
         raise VoucherRefused("The voucher is for another sponsor.", reason="sponsor")

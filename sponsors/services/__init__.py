@@ -1,1 +1,1 @@
-"""Services that change sponsors, their members, keys and policies, and the usage that their calls count."""
+"""Services that change sponsors, their members, keys and policies, and the usage of policies."""

@@ -1,9 +1,9 @@
 """
-Members without a profile: invited by e-mail, and signed in with a password and a code of their phone.
+Members without a profile: invited by e-mail, and signed in with a password and a code from an authenticator app.
 
-The e-mail has a link, and the owner who invites is shown a code; the invited person needs both to choose a password
-(`users.services.invitations`). The first sign-in proves the phone. Such a user belongs to one sponsor and to nothing
-else, so that no other sponsor's owner can invite them anew and so take the membership over.
+The e-mail has a link, and the inviting owner is shown a code. The invited person needs both to choose a password
+(`users.services.invitations`). The first sign-in confirms the phone. Such a user belongs to one sponsor only;
+otherwise another sponsor's owner could invite the person again and take over the membership.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from users.models import Phone, User
 from users.services import invitations, second_factors
 from users.services.invitations import Outcome
 
-# Tells the token from an access token and from a key.
+# Distinguishes the token from access tokens and API keys.
 PREFIX = "member_"
 LIFETIME = timedelta(hours=12)
 _BYTES, _NAME_BYTES = 32, 12
@@ -38,7 +38,7 @@ _BYTES, _NAME_BYTES = 32, 12
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """An invited member, with what is shown once: the code for the owner, and the token of the link in the e-mail."""
+    """An invited member, with the code for the owner and the token in the e-mail's link; neither is shown again."""
 
     member: Member
     code: str
@@ -48,9 +48,9 @@ class Invited:
 @transaction.atomic
 def invite(*, sponsor: Sponsor, email: str, role: str, actor: User) -> Invited:
     """
-    Make the owner of an e-mail address a member who has yet to choose a password; or let a member do so anew.
+    Add the owner of an e-mail address as a member who must still choose a password, or invite a member again.
 
-    A member who is invited again loses password, phone and sessions at once, such as after the loss of the phone.
+    A member who is invited again, for example after losing the phone, loses password, phone and sessions at once.
 
     Raises:
         MailUnavailable: the service sends no e-mails.
@@ -68,7 +68,7 @@ def invite(*, sponsor: Sponsor, email: str, role: str, actor: User) -> Invited:
     else:
         members.require_other_owner(sponsor, member.user_id)
         members.shut_out(member.user)
-        # First the lock that a sign-in holds while it opens a session.
+        # Takes the lock that a sign-in holds while it opens a session.
         Member.objects.filter(pk=member.pk).update(role=role)
         MemberSession.objects.filter(member=member).delete()
     code = invitations.prepare(member.user, approved_by=actor)
@@ -80,10 +80,10 @@ def invite(*, sponsor: Sponsor, email: str, role: str, actor: User) -> Invited:
 
 def send(invited: Invited, *, language: str) -> None:
     """
-    Send the link to the invited person. Outside of any transaction.
+    Send the link to the invited person; call this outside any transaction.
 
     Raises:
-        MailFailed: the mail server does not take the e-mail; the owner invites again.
+        MailFailed: the mail server did not accept the e-mail; the owner must invite the person again.
     """
     context = {
         "name": settings.BRAND_NAME,
@@ -103,13 +103,13 @@ def send(invited: Invited, *, language: str) -> None:
 
 def accept(*, token: str, code: str, password: str) -> tuple[Member, Phone]:
     """
-    Give the invited person this password; return the phone to set up, whose seed is shown only now.
+    Set the invited person's password; return the phone to set up, whose seed is shown only now.
 
     Raises:
-        InvitationClosed: link or code are wrong, used, or too old; a wrong code counts, and several close the link.
+        InvitationClosed: link or code is wrong, used, or expired. Several wrong codes close the link.
     """
     invitation = invitations.invited_by(token, is_member=True)
-    # In a transaction of its own, so that a wrong code is counted.
+    # `invitations.accept` commits its own transaction, so that a wrong code is counted even if this function raises.
     if (
         invitation is None
         or invitations.accept(token=token, code=code, password=password, is_member=True)
@@ -124,13 +124,13 @@ def sign_in(
     *, request: HttpRequest, sponsor: str, email: str, password: str, number: str, now: datetime
 ) -> tuple[MemberSession, str]:
     """
-    Open a session for the member with these three; return it with its token, which is stored nowhere.
+    Open a session for the member with this e-mail address, password and code; return it with its token.
 
-    Django's backends count failures by name and network, as for staff, and the phone delays guesses. The first sign-in
-    proves the phone.
+    Only the token's hash is stored. The authentication backends count failures by name and network, as for staff, and
+    the phone device throttles wrong codes. The first sign-in confirms the phone.
 
     Raises:
-        SignInRefused: one of the three is wrong. Which one, and whether the address is known, is not told.
+        SignInRefused: the address, the password or the code is wrong; the error does not reveal which.
     """
     member = (
         Member.objects.select_related("user", "sponsor").filter(sponsor__slug=sponsor, email=email).first()
@@ -141,7 +141,7 @@ def sign_in(
         raise SignInRefused("The sponsor, the address, the password or the code is wrong.")
     text = PREFIX + secrets.token_urlsafe(_BYTES)
     with transaction.atomic():
-        # A removal and a new invitation wait for this lock, or this finds that the member or the password has gone.
+        # Removals and new invitations take the same lock. If one came first, the member or the password is gone by now.
         is_member = Member.objects.select_for_update(no_key=True).filter(pk=member.pk).first() is not None
         if not is_member or not User.objects.filter(pk=person.pk, password=person.password).exists():
             raise SignInRefused("The sponsor, the address, the password or the code is wrong.")
@@ -157,7 +157,7 @@ def session_of(text: str, *, now: datetime) -> MemberSession:
     Return the session of a token, with its member.
 
     Raises:
-        MemberSessionEnded: it has ended, or its member was removed.
+        MemberSessionEnded: the session has ended, or its member was removed.
     """
     rows = MemberSession.objects.select_related("member__user", "member__sponsor__credit_account")
     session = rows.filter(
@@ -175,7 +175,7 @@ def _proves(person: User, number: str, now: datetime) -> bool:
 
 
 def _nobody(sponsor: str, email: str) -> str:
-    """Return a name that no user has, the same for each unknown address, so that its failures are counted too."""
+    """Return a username that no user has, stable for each unknown address, so that its failures are counted too."""
     return (
         "unknown-" + salted_hmac("sponsors.member", f"{sponsor}:{email}", algorithm="sha256").hexdigest()[:24]
     )

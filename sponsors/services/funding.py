@@ -1,4 +1,4 @@
-"""Sponsors and their credits: opening one, its alarm, and adjustments by staff, large ones after approval."""
+"""Sponsors and their credits: opening an account, the alarm, and adjustments by staff; large ones need approval."""
 
 from django.db import transaction
 
@@ -24,14 +24,14 @@ def open_account(sponsor: Sponsor) -> CreditAccount:
 
 
 def set_alarm(sponsor: Sponsor, *, credits: int | None) -> None:
-    """Have the members told when the sponsor has fewer credits; None for never."""
+    """Set the available credits below which the sponsor's members are notified; None turns the alarm off."""
     sponsor.alarm_credits = credits
     sponsor.save(update_fields=["alarm_credits"])
 
 
 def request(*, sponsor: Sponsor, credits: int, key: str, actor: User, reason: str) -> ApprovalRequest:
     """
-    Request an adjustment of a sponsor's credits by a signed number; post it at once within the limit of one person.
+    Request an adjustment of a sponsor's credits, up or down. It is posted at once if it is within one person's limit.
 
     A repeated key returns the first request.
 

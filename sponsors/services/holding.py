@@ -1,4 +1,4 @@
-"""Holds and usage of sponsored calls: brought up to date when a call ends, is reopened or is withdrawn."""
+"""Holds and usage of sponsored calls, updated when a call ends, is reopened or is withdrawn."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class Share(NamedTuple):
 
 
 def divided(costs: Mapping[int, int], shares: Mapping[int, Share]) -> dict[int, int]:
-    """Split the calls' costs between users and sponsors, by the holds of both; `shares` are by the users' holds."""
+    """Split calls' costs between users and sponsors; return them by hold id. `shares` is by the user's hold id."""
     parts = dict(costs)
     for hold_id, share in shares.items():
         parts[share.hold_id] = sponsor_part(costs[hold_id], share_percent=share.percent)
@@ -24,18 +24,18 @@ def divided(costs: Mapping[int, int], shares: Mapping[int, Share]) -> dict[int, 
 
 
 def recount(*, hold_ids: Collection[int]) -> None:
-    """Update the usage of policies to the sponsors' holds, given by the users'. The caller has locked the accounts."""
+    """Update policies' usage to their sponsors' holds, for calls given by the users' holds. The accounts are locked."""
     if hold_ids:
         db.all_rows("SELECT sponsors_recount(%(holds)s::bigint[])::text", {"holds": list(hold_ids)})
 
 
 def withdraw(*, hold_ids: Collection[int]) -> None:
-    """Withdraw the sponsors' holds of withdrawn calls, given by the users' holds, which were withdrawn before."""
+    """Withdraw the sponsors' holds of calls whose users' holds, given here, are already withdrawn."""
     db.all_rows("SELECT sponsors_withdraw(%(holds)s::bigint[])::text", {"holds": list(hold_ids)})
 
 
 def shares_of(*, hold_ids: Collection[int]) -> dict[int, Share]:
-    """Return the sponsor's share of each call by its user's hold; calls that no sponsor pays have none."""
+    """Return the sponsor's share of each sponsored call, by the id of the user's hold."""
     rows = db.all_rows(_SHARES, {"holds": list(hold_ids)})
     return {hold_id: Share(*share) for hold_id, *share in rows}
 

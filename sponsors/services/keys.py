@@ -1,4 +1,4 @@
-"""API keys of sponsors: stored as a hash, shown once, rotated with a day of overlap, and revoked at once."""
+"""API keys of sponsors: stored as hashes and shown once. Rotation has a day of overlap; revocation is immediate."""
 
 import hashlib
 import secrets
@@ -20,7 +20,7 @@ PREFIX = "sponsor_"
 MOST_KEYS = 20
 # How long a rotated key keeps working.
 OVERLAP = timedelta(hours=24)
-# The last use is written at most this often, so that a busy key does not write its row with every request.
+# The time of last use is written at most this often, so that not every request writes the key's row.
 _COARSE = timedelta(hours=1)
 _BYTES, _HINT = 32, 4
 
@@ -43,9 +43,9 @@ def create(
     now: datetime,
 ) -> NewKey:
     """
-    Create a key with these rights. It is accepted from these networks; from anywhere if the list is empty.
+    Create a key with these rights. It is accepted only from these networks, or from anywhere if there are none.
 
-    The log of staff names the `actor`, a member.
+    The audit log records the member `actor`.
 
     Raises:
         TooManyKeys: the sponsor has `MOST_KEYS` valid keys.
@@ -69,7 +69,7 @@ def create(
 @transaction.atomic
 def rotate(*, key: ApiKey, actor: User, now: datetime) -> NewKey:
     """
-    Create a key that replaces this one. The old key keeps working for `OVERLAP`, but no longer than before.
+    Create a key that replaces this one. The old key stays valid for `OVERLAP`, but not beyond its previous expiry.
 
     Raises:
         TooManyKeys: the sponsor has `MOST_KEYS` valid keys.
@@ -84,7 +84,7 @@ def rotate(*, key: ApiKey, actor: User, now: datetime) -> NewKey:
 
 @transaction.atomic
 def revoke(*, key: ApiKey, now: datetime, actor: User | None = None) -> None:
-    """Refuse the key from the next request on. The log names the `actor`, a member; it names staff by itself."""
+    """Revoke the key at once. Pass the member as `actor` for the audit log; the admin records staff by itself."""
     if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now) and actor is not None:
         _record(actor, key, "revoke a key")
 
@@ -94,18 +94,18 @@ def _record(actor: User, key: ApiKey, action: str) -> None:
 
 
 def working(sponsor: Sponsor, *, now: datetime) -> QuerySet[ApiKey]:
-    """Return the sponsor's keys that are accepted, oldest first."""
+    """Return the sponsor's valid keys, oldest first."""
     ends_later = Q(expires_at=None) | Q(expires_at__gt=now)
     return ApiKey.objects.filter(ends_later, sponsor=sponsor, revoked_at=None).order_by("pk")
 
 
 def used(*, text: str, address: str, now: datetime) -> ApiKey:
     """
-    Return the key with this text; `address` is the caller's network address.
+    Return the key with this text, and record its use; `address` is the caller's network address.
 
     Raises:
         KeyRefused: the key is unknown, expired or revoked.
-        KeyNetworkRefused: it is not accepted from this address.
+        KeyNetworkRefused: the key is not accepted from this address.
     """
     key = (
         ApiKey.objects.select_related("sponsor__credit_account")

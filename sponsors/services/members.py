@@ -1,7 +1,7 @@
 """
 The people who act for a sponsor.
 
-Changes of members lock the sponsor's row, so that two owners who remove each other at the same time leave one.
+Changes of members lock the sponsor's row, so that two owners cannot remove each other at the same time.
 """
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
@@ -19,7 +19,7 @@ def put(*, sponsor: Sponsor, profile_address: str, role: str, actor: User | None
     """
     Add the account of a profile as a member with this role, or change the member's role.
 
-    The log of staff names the `actor`, a member; the log names staff by itself.
+    Pass the member who acts as `actor` for the audit log; the admin records staff by itself.
 
     Raises:
         MemberUnknown: no open account has the address.
@@ -43,7 +43,7 @@ def change_role(*, member: Member, role: str, actor: User) -> None:
     Give a member another role at once.
 
     Raises:
-        LastOwner: the member is the only owner, and would be none.
+        LastOwner: the member is the only owner, and the new role is not owner.
     """
     lock(member.sponsor)
     if role != Member.Role.OWNER:
@@ -97,7 +97,7 @@ def _found(rows: QuerySet[Member]) -> Member:
 
 
 def shut_out(person: User) -> None:
-    """Take password, phone and invitation of a member without a profile away."""
+    """Remove the password, phone and invitation of a member without a profile."""
     person.set_unusable_password()
     person.save(update_fields=["password"])
     Phone.objects.filter(user=person).delete()
@@ -110,20 +110,20 @@ def forget(user: User) -> None:
 
 
 def _record(actor: User | None, sponsor: Sponsor, user_id: int, before: str, after: str) -> None:
-    # By number, because nothing erases an address from the log.
+    # The log has the user's id and not the address, because log entries are never erased.
     if actor is not None:
         changes = {f"role of person {user_id}": (before, after)}
         audit.record(actor=actor, row=sponsor, action="change a member", changes=changes)
 
 
 def lock(sponsor: Sponsor) -> None:
-    """Let one transaction at a time change the sponsor's members."""
+    """Lock the sponsor's members until the transaction ends."""
     Sponsor.objects.select_for_update(no_key=True).get(pk=sponsor.pk)
 
 
 def require_other_owner(sponsor: Sponsor, user_id: int) -> None:
     """
-    Refuse to lose the only owner who can sign in. The caller has the lock.
+    Refuse a change that would leave no owner who can sign in. The caller has called `lock`.
 
     Raises:
         LastOwner: the user is this owner.

@@ -12,9 +12,9 @@ def save_version(version: PolicyVersion, values: Values) -> Model:
     Store new terms as the next version of their policy.
 
     Raises:
-        ValidationError: the terms contradict themselves.
+        ValidationError: the terms contradict each other.
     """
-    # Versions of a policy are numbered without gaps, so one waits for another.
+    # Versions of a policy are numbered without gaps, so the lock serialises new ones.
     Policy.objects.select_for_update(no_key=True).get(pk=version.policy_id)
     newest = PolicyVersion.objects.filter(policy_id=version.policy_id).aggregate(Max("number"))["number__max"]
     version.number = (newest or 0) + 1
@@ -31,7 +31,7 @@ def freeze(sponsor: Sponsor, *, is_frozen: bool) -> str:
 
 @transaction.atomic
 def make_default(sponsor: Sponsor, *, is_default: bool) -> str:
-    """Make the sponsor the default, which is offered calls of users without credits, or end that; return a sentence."""
+    """Make the sponsor the default, which may pay when a user has too few credits, or stop that; return a sentence."""
     Sponsor.objects.filter(is_default=True).update(is_default=False)
     Sponsor.objects.filter(pk=sponsor.pk).update(is_default=is_default)
     return "The sponsor is now the default." if is_default else "No sponsor is the default now."

@@ -1,4 +1,4 @@
-"""A cache of this process for answers of other servers, which expire after seconds."""
+"""A cache in this process for other servers' answers."""
 
 import threading
 import time

@@ -15,9 +15,9 @@ logger = logging.getLogger(__name__)
 
 def count(refusals: Iterable[tuple[str, str]], *, now: datetime) -> None:
     """
-    Count refusals, given as pairs of a sponsor's slug and a rule, in one statement outside any transaction.
+    Count refusals, given as pairs of a sponsor's slug and a rule; one statement, outside any transaction.
 
-    They are statistics only: an error is logged and not raised. Refusals of unknown sponsors are not counted.
+    The counts are only statistics, so an error is logged and not raised. Refusals of unknown sponsors are not counted.
     """
     counted = Counter(refusals)
     if not counted:

@@ -32,7 +32,7 @@ class ImaginedCall:
 
 def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision:
     """
-    Decide as the relay would now, without storing or counting anything. An unknown profile counts as new.
+    Return the decision that the relay would make now; store and count nothing. An unknown profile counts as new.
 
     Raises:
         SponsorFrozen, SponsorWithoutCredits: as for a real call.
@@ -65,7 +65,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
 
 
 def _answer(question: Question, call: ImaginedCall) -> Answer | None:
-    """Return the chain's answer. A simulation does not call the verifier: it assumes a yes."""
+    """Return the chain's answer. For a verifier, assume that it agrees: a simulation does not call it."""
     if isinstance(question, Holding):
         return holdings.read(question, profile=call.profile)
     return Answer(is_yes=True)

@@ -1,9 +1,9 @@
 """
 Transfers of paid credits from a member's account to a sponsor.
 
-What exceeds `SPONSOR_TRANSFER_PER_DAY`, of the person or of the sponsor in a UTC day, moves nothing and waits for two
-members of staff: one who asks and one who approves. The locks of both accounts, the person's first, serialise
-everything that is counted here.
+A transfer that would exceed `SPONSOR_TRANSFER_PER_DAY`, for the person or for the sponsor in a UTC day, moves nothing
+and waits for two members of staff: one requests the move, another approves it. The locks of both accounts, the
+person's first, serialise all transfers of both.
 """
 
 from collections.abc import Callable, Collection
@@ -28,7 +28,7 @@ from sponsors.models import Sponsor, Transfer, TransferredLot
 from users.models import User
 
 _Status = Transfer.Status
-# Of the entries of these payments, those that a card network warns of. Payments are an app above this one.
+# Returns those of the entries whose payments a card network warns of. `payments`, an app above this one, registers it.
 _Warned = Callable[[Collection[int]], Collection[int]]
 _warned: list[_Warned] = []
 
@@ -39,12 +39,12 @@ def register_warned(warned: _Warned) -> None:
 
 def start(*, sponsor: Sponsor, user: User, credits: int, key: str, now: datetime) -> Transfer:
     """
-    Move paid credits of a person to a sponsor, or store a transfer that waits for staff if a day's ceiling is exceeded.
+    Move paid credits of a person to a sponsor; above a day's limit, store a transfer that waits for staff.
 
-    A repeated key returns the first transfer, as it is now.
+    A repeated key returns the first transfer in its current state.
 
     Raises:
-        TransferRefused, PaymentWarned: the person has fewer paid credits that are free.
+        TransferRefused, PaymentWarned: the person has too few paid credits that can be transferred.
         TransferDiffers: the key names another transfer.
         TransferWaits: another transfer of the person to this sponsor waits for staff.
     """
@@ -77,11 +77,11 @@ def _repeated(known: Transfer, *, sponsor: Sponsor, credits: int) -> Transfer:
 
 def _free(account: CreditAccount | None, read: ReadLots, credits: int) -> list[tuple[Lot, int]]:
     """
-    Return the lots that these credits can be moved from, with what each has, the oldest first.
+    Return the lots from which `credits` can be moved, with the credits that each has left, oldest first.
 
     Raises:
-        TransferRefused: they have fewer.
-        PaymentWarned: they have fewer, because a card network warns of fraud in some of the payments.
+        TransferRefused: the lots have fewer credits.
+        PaymentWarned: they have enough only with payments of which a card network warns of fraud.
     """
     lots = list(read.read_on().transferable(account.held)) if account else []
     entries = [lot.entry_id for lot, _ in lots]
@@ -106,7 +106,7 @@ def _free(account: CreditAccount | None, read: ReadLots, credits: int) -> list[t
 
 
 def _left_today(*, user: User, sponsor: Sponsor, now: datetime) -> int:
-    """Return what the person can transfer, and the sponsor get, in the rest of the UTC day without staff."""
+    """Return the credits that the person can still transfer to the sponsor on this UTC day without staff."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     today = Transfer.objects.filter(status=_Status.MOVED, ended_at__gte=midnight)
     used = [
@@ -127,7 +127,7 @@ def _wait(row: Transfer) -> Transfer:
 def _move(
     row: Transfer, account: CreditAccount | None, to: CreditAccount, free: list[tuple[Lot, int]]
 ) -> None:
-    """Post the entries of a transfer for which `_free` has found the credits."""
+    """Post the entries of a transfer from the lots that `_free` returned."""
     assert account is not None  # noqa: S101 - by `_free`
     moved = ledger.move(account=account, to=to, free=free, credits=row.credits, transfer_id=row.pk)
     TransferredLot.objects.bulk_create(
@@ -153,7 +153,7 @@ def withdraw(*, transfer_id: int, sponsor: Sponsor, user: User, now: datetime) -
     rows = Transfer.objects.filter(pk=transfer_id, sponsor=sponsor, user=user)
     if not rows.exists():
         raise NotFound("You have made no such transfer.")
-    # An approval locks the row first, so either it or this finds the transfer waiting.
+    # An approval also locks the row first, so only one of the two finds the transfer waiting.
     rows.filter(status=_Status.WAITING).update(status=_Status.WITHDRAWN, ended_at=now)
     if not rows.filter(status=_Status.WITHDRAWN).exists():
         raise TransferEnded("The transfer was moved or refused before.")
@@ -164,7 +164,7 @@ def withdraw(*, transfer_id: int, sponsor: Sponsor, user: User, now: datetime) -
 
 def request(*, transfer: Transfer, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Ask for a waiting transfer to be moved; a second member of staff decides.
+    Request that a waiting transfer be moved; a second member of staff decides.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
@@ -204,7 +204,7 @@ def refuse(transfer: Transfer, *, now: datetime) -> None:
     End a waiting transfer; nothing moves.
 
     Raises:
-        RequestOutdated: it has ended.
+        RequestOutdated: the transfer is not waiting any more.
     """
     if not _waiting().filter(pk=transfer.pk).update(status=_Status.REFUSED, ended_at=now):
         raise RequestOutdated("The transfer has ended.")
@@ -215,7 +215,7 @@ def _waiting() -> QuerySet[Transfer]:
 
 
 def forget(user: User) -> None:
-    """Refuse what waits, and delete the keys of a person who leaves; amounts stay with the entries."""
+    """When an account is deleted, refuse its waiting transfers and delete its idempotency keys; keep all amounts."""
     _waiting().filter(user=user).update(status=_Status.REFUSED, ended_at=clock.now())
     Transfer.objects.filter(user=user).update(idempotency_key="")
 
@@ -235,7 +235,7 @@ MOVE = approval_kinds.register(
 
 
 class TransferredPart(NamedTuple):
-    """A transferred lot: its sponsor, the entry that opened the sponsor's lot, and what is left to claw back."""
+    """A transferred lot: its sponsor, the entry that opened the sponsor's lot, and the credits not clawed back yet."""
 
     pk: int
     sponsor_id: int
@@ -245,9 +245,10 @@ class TransferredPart(NamedTuple):
 
 def lock_parts(*, user_id: int, lot_entry: int) -> dict[int, TransferredPart]:
     """
-    Return what transfers have moved of a payment, oldest first, by the id of the transferred lot.
+    Return the transferred lots of a payment, oldest first, by id.
 
-    Locks the person's account and those of the sponsors, so that no transfer moves more until the transaction ends.
+    Locks the accounts of the person and the sponsors, so that no transfer moves more of the payment until the
+    transaction ends.
     """
     ledger.lock(user_id=user_id, sponsor_ids=[])
     rows = TransferredLot.objects.filter(lot=lot_entry).order_by("pk")
@@ -260,23 +261,23 @@ def lock_parts(*, user_id: int, lot_entry: int) -> dict[int, TransferredPart]:
 
 def count_clawback(*, lot: int, credits: int) -> None:
     """
-    Count credits that are taken from a transferred lot, or returned to it if negative.
+    Count credits as taken back from a transferred lot, or as returned to it if negative.
 
     Raises:
-        IntegrityError: more than was moved, or than was taken.
+        IntegrityError: the lot would have more taken back than was moved, or less than nothing.
     """
     TransferredLot.objects.filter(pk=lot).update(clawed_back=F("clawed_back") + credits)
 
 
 def left_of(*, lot_entry: int) -> int:
-    """Return what transfers have moved of a payment, less what was clawed back; without locks."""
+    """Return the credits of a payment that sponsors have by transfers, less those clawed back; takes no locks."""
     rows = TransferredLot.objects.filter(lot=lot_entry).values_list("credits", "clawed_back")
     return sum(moved - clawed_back for moved, clawed_back in rows)
 
 
 # --- Reconciliation
 
-# For the snapshot of the ledger: rule, account, row, expected and actual value.
+# SQL for the ledger's reconciliation. Each row has: rule, account, row id, expected and actual value.
 RULES = """
 SELECT 'an entry of a transfer moves a lot from its person to its sponsor', entry.account_id, entry.id,
        coalesce(side.credits, 0), entry.amount

@@ -2,9 +2,9 @@
 Asks the sponsor's own server, the verifier, whether the sponsor pays for a call.
 
 A question is one POST request, signed as in the Standard Webhooks specification. The server is not trusted: only a
-valid answer within one second counts, and after a yes the policy's limits still apply. In each process at most two
-threads wait for one server, and an eighth of the threads for all servers together. After three failures in a row a
-circuit breaker allows one request in ten seconds. Answers are cached for some seconds by the call's hash.
+valid answer within one second counts, and the policy's limits apply even after a yes. In each process, at most two
+threads wait for one server, and an eighth of the threads for all servers together. After three failures in a row, a
+circuit breaker allows one request every ten seconds. Answers are cached for some seconds by the call's hash.
 """
 
 import base64
@@ -48,15 +48,15 @@ class AskedCall:
 
 
 def ask(question: Verification, call: AskedCall) -> Answer | None:
-    """Return the verifier's answer; None if it gives no valid answer, or the sponsor has no verifier."""
+    """Return the verifier's answer; None without a valid answer, a verifier, or a free thread to wait for it."""
     asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
     verifier = asked.select_related("sponsor").first()
     if verifier is None:
         return None
-    # The key has the verifier, so that answers of a removed one are no longer used.
+    # The cache key includes the verifier, so that a removed one's answers are no longer used.
     key = verifier.pk, question.version_id, call.digest
     known = _recent.get(key)
-    # A yes for more credits holds for fewer, too.
+    # An answer for more credits also holds for fewer.
     if known is not None and question.credits <= known[0]:
         return known[1]
     if not _threads().acquire(blocking=False):
@@ -132,7 +132,7 @@ def _asked(verifier: Verifier, body: bytes) -> Answer | None:
 
 
 def _answer_in(body: bytes) -> Answer | None:
-    """Return the answer in a body such as `{"pay": true, "maximumCredits": 500}`; None for anything else."""
+    """Parse a response body such as `{"pay": true, "maximumCredits": 500}`; return None for any other form."""
     try:
         fields: Any = json.loads(body)
     # RecursionError: JSON that is nested very deeply.
@@ -149,10 +149,10 @@ def _answer_in(body: bytes) -> Answer | None:
 
 def save(verifier: Verifier, values: Values) -> Model:
     """
-    Store a new verifier, which is asked from now on. `create_secret` returns a secret for it.
+    Store a new verifier, which decides from the next call on. `create_secret` returns a secret for it.
 
     Raises:
-        ValidationError: the sponsor has one already, or the URL must not be requested.
+        ValidationError: the sponsor already has a verifier, or the service must not request the URL.
     """
     _, verifier.secret = _new_secret()
     verifier.full_clean()
@@ -161,7 +161,7 @@ def save(verifier: Verifier, values: Values) -> Model:
 
 
 def create_secret(verifier: Verifier) -> str:
-    """Return a new secret, which signs all questions from now on."""
+    """Replace the secret that signs the questions; return the new one."""
     secret, sealed = _new_secret()
     Verifier.objects.filter(pk=verifier.pk).update(secret=sealed)
     return secret

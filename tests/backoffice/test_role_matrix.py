@@ -6,14 +6,15 @@ have nothing; visitors are asked to sign in.
 """
 
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pytest
 from django.apps import apps
-from django.conf import settings
 from django.contrib import admin
-from django.test import Client, RequestFactory
+from django.core.handlers.base import BaseHandler
+from django.core.handlers.wsgi import WSGIRequest
+from django.test import Client, RequestFactory, override_settings
 from django.urls import URLResolver, get_resolver, reverse
 from pytest_django import DjangoDbBlocker
 
@@ -224,29 +225,45 @@ def _refusals_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("ERROR", "django.request")
 
 
+class Asker(RequestFactory):
+    """
+    Asks pages as somebody whose session the service has accepted once, by a request through all middleware.
+
+    Later requests keep that user and session and pass no middleware that would load them again.
+    """
+
+    def __init__(self, browser: Client, handler: BaseHandler) -> None:
+        super().__init__()
+        self._handler, self._accepted = handler, browser.get("/admin/").wsgi_request
+
+    def request(self, **request: Any) -> Any:
+        asked = WSGIRequest(self._base_environ(**request))  # type: ignore[attr-defined]
+        asked.user, asked.session = self._accepted.user, self._accepted.session
+        asked._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
+        return self._handler.get_response(asked)
+
+
 @pytest.fixture(scope="module")
-def logins(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, str]]:
-    """Log in one of each role, and one of staff without a role; return the cookies of their sessions."""
+def browsers(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, Client]]:
+    """A browser of each role, of staff without a role, and of a visitor."""
     with django_db_blocker.unblock(), rows_of_a_module():
         people = {letter: member(role) for letter, role in ROLES.items()}
         people["without a role"] = UserFactory.create(profile_address=None, is_staff=True)
-        yield {
-            who: browser_of(person).cookies[settings.SESSION_COOKIE_NAME].value
-            for who, person in people.items()
-        }
+        yield {**{who: browser_of(person) for who, person in people.items()}, "anonymous": Client()}
 
 
-@pytest.fixture
-def browsers(logins: dict[str, str], db: None) -> dict[str, Client]:
-    """A browser of each role, of staff without a role, and of a visitor."""
-    browsers = {who: Client() for who in [*logins, "anonymous"]}
-    for who, cookie in logins.items():
-        browsers[who].cookies[settings.SESSION_COOKIE_NAME] = cookie
-    return browsers
+@pytest.fixture(scope="module")
+def askers(browsers: dict[str, Client], django_db_blocker: DjangoDbBlocker) -> Mapping[str, Asker]:
+    """The same people, for the pages of rows, which are many."""
+    handler = BaseHandler()
+    with django_db_blocker.unblock():
+        with override_settings(MIDDLEWARE=["django.contrib.messages.middleware.MessageMiddleware"]):
+            handler.load_middleware()
+        return {who: Asker(browser, handler) for who, browser in browsers.items()}
 
 
 def assert_open_to(
-    letters: str, url: str, browsers: dict[str, Client], *, post: bool = False, shows: str = ""
+    letters: str, url: str, askers: Mapping[str, Asker], *, post: bool = False, shows: str = ""
 ) -> dict[str, str]:
     """
     The page answers those and shows the text; others are refused, and a visitor is asked to sign in.
@@ -254,7 +271,7 @@ def assert_open_to(
     Returns what each of those was shown.
     """
     pages = {}
-    for who, browser in browsers.items():
+    for who, browser in askers.items():
         if post:
             if who in letters:
                 continue  # what they do is proved elsewhere
@@ -334,24 +351,24 @@ def test_a_page_that_is_not_there_asks_nobody_in(path: str, browsers: dict[str, 
 
 @pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", MATRIX)
-def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: dict[str, Client]) -> None:
+def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, askers: Mapping[str, Asker]) -> None:
     wanted, row = MATRIX[label], row_of(label)
     before = everything()
-    lists = assert_open_to(wanted.view, page(label, "changelist"), browsers, shows=str(row.pk))
-    rows = assert_open_to(wanted.view, page(label, "change", row.pk), browsers)
-    assert_open_to(wanted.view, page(label, "history", row.pk), browsers)
-    assert_open_to(wanted.add, page(label, "add"), browsers)
-    assert_open_to(wanted.delete, page(label, "delete", row.pk), browsers)
-    assert_open_to(wanted.add, page(label, "add"), browsers, post=True)
-    assert_open_to(wanted.change, page(label, "change", row.pk), browsers, post=True)
-    assert_open_to(wanted.delete, page(label, "delete", row.pk), browsers, post=True)
+    lists = assert_open_to(wanted.view, page(label, "changelist"), askers, shows=str(row.pk))
+    rows = assert_open_to(wanted.view, page(label, "change", row.pk), askers)
+    assert_open_to(wanted.view, page(label, "history", row.pk), askers)
+    assert_open_to(wanted.add, page(label, "add"), askers)
+    assert_open_to(wanted.delete, page(label, "delete", row.pk), askers)
+    assert_open_to(wanted.add, page(label, "add"), askers, post=True)
+    assert_open_to(wanted.change, page(label, "change", row.pk), askers, post=True)
+    assert_open_to(wanted.delete, page(label, "delete", row.pk), askers, post=True)
     for name, letters in wanted.pages.items():
-        assert_open_to(letters, page(label, name, row.pk), browsers)
-        assert_open_to(letters, page(label, name, row.pk), browsers, post=True)
+        assert_open_to(letters, page(label, name, row.pk), askers)
+        assert_open_to(letters, page(label, name, row.pk), askers, post=True)
     if wanted.export:
         for kind in ("csv", "xlsx"):
-            assert_open_to(wanted.export, page(label, "export", kind), browsers)
-    assert_the_page_named_nothing_leads_to_the_row(label, row, browsers)
+            assert_open_to(wanted.export, page(label, "export", kind), askers)
+    assert_the_page_named_nothing_leads_to_the_row(label, row, askers)
     for who, text in lists.items():
         assert_offers_the_actions_of(who, label, text)
     if label in MONEY:
@@ -361,11 +378,11 @@ def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: di
     assert everything() == before
 
 
-def assert_the_page_named_nothing_leads_to_the_row(label: str, row: Any, browsers: dict[str, Client]) -> None:
+def assert_the_page_named_nothing_leads_to_the_row(label: str, row: Any, askers: Mapping[str, Asker]) -> None:
     """A row's address without `change/` leads to its page, which refuses whom it does not concern."""
     shown = page(label, "change", row.pk)
-    for who, browser in browsers.items():
-        answer = browser.get(shown.removesuffix("change/"))
+    for who, browser in askers.items():
+        answer: Any = browser.get(shown.removesuffix("change/"))
         wanted = "/admin/login/" if who == "anonymous" else shown
         assert (answer.status_code, answer["Location"].split("?")[0]) == (302, wanted), who
 
@@ -380,15 +397,15 @@ def assert_offers_the_actions_of(who: str, label: str, listed: str) -> None:
 
 @pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", [label for label, row in MATRIX.items() if row.actions])
-def test_an_action_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: dict[str, Client]) -> None:
+def test_an_action_is_open_to_its_roles_and_to_nobody_else(label: str, askers: Mapping[str, Asker]) -> None:
     row, model = make(apps.get_model(label)), label.replace(".", "_").lower()
     model_admin = admin_of(label)
     assert isinstance(model_admin, ReasonedActions)
     before = everything()
     for action in model_admin.staff_actions:
         url = address_of(model, action.name, *([] if action.subject else [row]))
-        assert_open_to(MATRIX[label].actions[action.name], url, browsers)
-        assert_open_to(MATRIX[label].actions[action.name], url, browsers, post=True)
+        assert_open_to(MATRIX[label].actions[action.name], url, askers)
+        assert_open_to(MATRIX[label].actions[action.name], url, askers, post=True)
     assert everything() == before
 
 
@@ -408,24 +425,24 @@ def test_a_list_offers_each_role_the_plain_actions_of_the_table_and_no_other(
 @pytest.mark.parametrize(
     ("label", "name"), [(label, name) for label, row in MATRIX.items() for name in row.plain]
 )
-def test_a_plain_action_does_nothing_for_others(label: str, name: str, browsers: dict[str, Client]) -> None:
+def test_a_plain_action_does_nothing_for_others(label: str, name: str, askers: Mapping[str, Asker]) -> None:
     row = row_of(label)
     sent = {"action": name, "_selected_action": [row.pk], "post": "yes"}
     before, kept = everything(), list(type(row)._default_manager.order_by("pk").values())
-    for who, browser in browsers.items():
+    for who, browser in askers.items():
         if who not in MATRIX[label].plain[name]:
-            answer = browser.post(page(label, "changelist"), sent)
+            answer: Any = browser.post(page(label, "changelist"), sent)
             # Staff who may open the list get it again, whether it offers them another action or none.
             assert answer.status_code in ({200, 302} if who in MATRIX[label].view else {302, 403}), who
     assert (everything(), list(type(row)._default_manager.order_by("pk").values())) == (before, kept)
-    browsers["S"].post(page(label, "changelist"), sent)
+    askers["S"].post(page(label, "changelist"), sent)
     assert list(type(row)._default_manager.order_by("pk").values()) != kept
 
 
 @pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", MONEY)
 def test_money_is_neither_added_changed_nor_deleted_by_anybody(
-    label: str, browsers: dict[str, Client]
+    label: str, askers: Mapping[str, Asker]
 ) -> None:
     """Forms to these pages are refused above; here a superuser sends one that would change the row."""
     wanted, row, model_admin = MATRIX[label], make(apps.get_model(label)), admin_of(label)
@@ -434,11 +451,12 @@ def test_money_is_neither_added_changed_nor_deleted_by_anybody(
     fields = {field.name: "1" for field in row._meta.concrete_fields}
     as_a_list = {"form-TOTAL_FORMS": 1, "form-INITIAL_FORMS": 1, "form-0-id": row.pk}
     listed, shown = page(label, "changelist"), page(label, "change", row.pk)
-    browser = browsers["S"]
+    browser = askers["S"]
     browser.post(listed, {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
     browser.post(listed, {"_save": "Save", **as_a_list, **fields})
     for url in (page(label, "add"), shown, page(label, "delete", row.pk)):
-        assert browser.post(url, {**fields, "post": "yes"}).status_code == 403
+        refused: Any = browser.post(url, {**fields, "post": "yes"})
+        assert refused.status_code == 403
     assert (everything(), type(row)._default_manager.values().get(pk=row.pk)) == (before, kept)
 
 

@@ -1,6 +1,5 @@
 """A newcomer without credits makes the first call on the account page, through a wallet that knows no sponsors."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,17 +42,16 @@ def sponsor(live_server: LiveServer) -> Sponsor:
     return sponsor
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
 def test_a_newcomer_without_credits_makes_a_first_call_and_reads_who_paid(
-    browser: Browser, holder: Holder, sponsor: Sponsor, language: str
+    browser: Browser, holder: Holder, sponsor: Sponsor
 ) -> None:
-    words = Words(language)
-    with window_of(browser, holder, size=PHONE, locale=language) as page:
+    words = Words("de")
+    with window_of(browser, holder, size=PHONE, locale="de") as page:
         holder.installs_extension(page)
         page.goto(f"{holder.base_url}/account")
         page.get_by_role("button", name=words("Sign in with {wallet}", wallet="Universal Profiles")).click()
         whole(page)
-        expect(page.locator(".figure")).to_have_text(re.compile("^0 [Cc]redits$"))
+        expect(page.locator(".figure")).to_have_text("0 Credits")
         page.get_by_role("button", name=words("Add to my wallet")).click()
         page.get_by_text(words("Try it: send {currency}", currency="LYX")).click()
 

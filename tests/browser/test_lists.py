@@ -1,25 +1,15 @@
-"""Lists and pages of rows work under the policy: tabs, filters, menus, the sidebar."""
+"""What staff choose for their lists stays: filters, the scheme, the sidebar."""
 
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.admin_client import AdminClient, employ, follow
-from tests.factories import UserFactory
+from tests.browser.admin_client import AdminClient, employ
 
 
-def test_a_list_a_row_and_a_form_open(admin: AdminClient) -> None:
-    person = employ()
-    owner = UserFactory.create()
-    page = admin.enter(person, "/admin/users/user/")
-    admin.picture("users")
-    follow(page.get_by_role("link", name=owner.username).first)
-    admin.picture("user")
-    admin.open("/admin/users/trustedimplementation/add/")
-    admin.picture("form")
-
-
-def test_the_sidebar_closes_and_stays_closed(admin: AdminClient) -> None:
+def test_a_closed_sidebar_and_a_chosen_scheme_are_kept(admin: AdminClient) -> None:
     page = admin.enter(employ(), "/admin/users/user/")
+    page.locator('[x-on\\:click="openUserLinks = !openUserLinks"]').click()
+    page.locator("[x-on\\:click=\"switchTheme('dark')\"]").click()
     links = page.locator("#nav-sidebar-apps")
     expect(links).to_be_visible()
 
@@ -28,15 +18,6 @@ def test_the_sidebar_closes_and_stays_closed(admin: AdminClient) -> None:
 
     admin.open("/admin/relay/attempt/")
     expect(links).to_be_hidden()
-
-
-def test_the_scheme_is_chosen_in_the_menu_and_kept(admin: AdminClient) -> None:
-    page = admin.enter(employ(), "/admin/users/user/")
-
-    page.locator('[x-on\\:click="openUserLinks = !openUserLinks"]').click()
-    page.locator("[x-on\\:click=\"switchTheme('dark')\"]").click()
-    admin.open("/admin/relay/attempt/")
-
     assert page.evaluate("document.documentElement.classList.contains('dark')")
 
 

@@ -26,7 +26,7 @@ __all__ = ["stripe"]
 @pytest.fixture
 def begins(owner_connection: None, live_server: LiveServer, stripe: FakeBilling) -> datetime:
     """Return the beginning of a month in which people have paid and made calls."""
-    world = World(stripe, 5)
+    world = World(stripe, 2)
     first, second = months(world.now, 1)
     for payer in world.payers:
         for move in (world.subscribe, world.buy, world.call, world.call):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """Credits of a payment on one account: the payer's if `lot` is None, else the sponsor's with that transferred lot."""
+    """Credits of a payment on one account: the payer's if `lot` is None, else that lot's sponsor's."""
 
     lot: int | None
     credits: int

@@ -1,1 +1,1 @@
-"""Card payments: customers, subscriptions, payouts of collected months."""
+"""Card payments: customers, subscriptions, purchases, and payouts of collected money in credits."""

@@ -11,7 +11,7 @@ from babel.numbers import format_currency
 
 MINOR_UNITS = 100
 
-# Stripe's minimum charge amounts (docs.stripe.com/currencies). A smaller invoice would be marked paid without a
+# Stripe's minimum charge amounts (docs.stripe.com/currencies). Stripe would mark a smaller invoice as paid without a
 # payment.
 MINIMUM_CHARGE = {"usd": 50, "eur": 50, "gbp": 30, "chf": 50, "aud": 50, "cad": 50, "nzd": 50, "sgd": 50}
 
@@ -43,7 +43,7 @@ def payout_credits(*, collected_minor: int, credits_per_major_unit: int) -> int:
 
 
 def earned_bonus(*, bonus_credits: int, price_minor: int, charged_minor: int) -> int:
-    """Return the part of a pack's bonus that the money charged of its price gives: all of it for the whole price."""
+    """Return the part of a pack's bonus in proportion to the money charged: the whole bonus for the whole price."""
     return bonus_credits * min(charged_minor, price_minor) // price_minor
 
 

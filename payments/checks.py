@@ -17,7 +17,7 @@ _STRIPE = "https://api.stripe.com"
 
 @register("payments")
 def stripe_key(**_: Any) -> list[CheckMessage]:
-    """Refuse a key that contradicts the other settings; no message quotes it."""
+    """Refuse a key that contradicts the other settings. Messages never quote the key."""
     key, errors = settings.STRIPE_SECRET_KEY, []
     if not key:
         return []

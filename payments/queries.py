@@ -15,7 +15,7 @@ from payments.models import CreditPack, Payout, PayoutRate, Subscription
 from sponsors.models import Sponsor
 from users.models import User
 
-# The amount that a rate's effect is shown for: 10.00 of the currency.
+# Staff see a rate's effect on this amount: 10.00 of the currency.
 EXAMPLE_MINOR = 10 * MINOR_UNITS
 
 
@@ -28,7 +28,7 @@ def monthly_amount_of(user: User) -> Decimal:
 
 def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
     """
-    Return when the amount of `monthly_amount_of` is first charged; None if it already is, or never will be.
+    Return when the amount of `monthly_amount_of` is first charged; None if the current period paid it, or none will.
 
     A changed amount applies from the next period; the current period was paid with the previous amount.
     """
@@ -38,12 +38,12 @@ def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
         return None
     paid = next(iter(row.payouts_at(now)), None)
     if paid is None or row.amount_minor in {paid.amount_minor, paid.amount_minor + paid.tax_minor}:
-        return None  # Tax may be in the price, or come on top of it.
+        return None  # The price may include tax or not.
     return row.current_period_end
 
 
 def subscription_status_of(user: User) -> str | None:
-    """Return Stripe's status of the user's live subscription, else of the one that ended last, or None."""
+    """Return Stripe's status of the user's live subscription, else of the one created last, or None."""
     row = Subscription.objects.filter(user_id=user.pk).current_or_last()
     return row.status if row else None
 
@@ -57,7 +57,7 @@ class PaymentCounts(NamedTuple):
     oldest_event_age: float
     pending_operations: int
     oldest_operation_age: float
-    # Payments of which a card network has warned within a week, and of which money is kept.
+    # Payments with a card network's fraud warning within the last week whose money was not fully returned.
     fraud_warnings: int
 
 
@@ -81,13 +81,13 @@ FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE
 
 
 def paid_for_sponsor(sponsor: Sponsor) -> QuerySet[Payout]:
-    """Return what was paid for the sponsor, each with `taken_back`: credits that clawbacks have taken."""
+    """Return the payouts to the sponsor, each with `taken_back`: the credits that clawbacks have taken back."""
     rows = Payout.objects.filter(purchase__sponsor=sponsor).select_related("user", "purchase")
     return rows.annotate(taken_back=Sum("clawbacks__credits", default=0))
 
 
 def warned_entries(entries: Collection[int]) -> QuerySet[Payout, int]:
-    """Return those of these entries of payouts in whose payment a card network has warned of fraud."""
+    """Return those of the entries that belong to a payout whose payment has a card network's fraud warning."""
     warned = Payout.objects.filter(entry__in=entries, fraud_warned_at__isnull=False)
     return warned.values_list("entry_id", flat=True)
 
@@ -115,10 +115,10 @@ class Change(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Effect:
     """
-    The effect of a rate from `rate.valid_from` until the next rate at `until`, or without end.
+    The effect of a rate from `rate.valid_from` until the next rate at `until`, if there is one.
 
-    `example` is the payout of 10.00 of the currency, `monthly` that of one month of the live subscriptions, both in
-    credits; `experience` is per minor unit; `collected` is the price of that month in major units.
+    `example` is the payout for 10.00 of the currency, `monthly` that for one month of the live subscriptions, both in
+    credits. `experience` is per minor unit; `collected` is the price of that month in major units.
     """
 
     rate: PayoutRate
@@ -151,7 +151,7 @@ def rates_in_force(*, now: datetime) -> list[CurrencyRates]:
 
 
 def effect_of_rate(*, rate: PayoutRate) -> Effect:
-    """Return the effect of adding `rate`, which is valid and not stored, in three statements."""
+    """Return the effect of adding `rate`, which is validated but not stored, in three statements."""
     before = PayoutRate.objects.in_force(currency=rate.currency, at=rate.valid_from)
     later = PayoutRate.objects.filter(currency=rate.currency, valid_from__gt=rate.valid_from)
     live = Subscription.objects.live().filter(currency=rate.currency)

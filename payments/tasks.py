@@ -1,4 +1,4 @@
-"""Celery tasks. The work is in PostgreSQL; beat repeats it after a lost message or process."""
+"""Celery tasks. The work is stored in PostgreSQL; beat's periodic tasks repeat it after a lost message or process."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def catch_up(**_: Any) -> None:
     repairs.pay_out_missed_invoices(now=clock.now())
 
 
-# The next three read all rows; other tasks may take two minutes.
+# The next three tasks read all rows, so they may run longer than the two minutes of other tasks.
 _SOFT_LIMIT_SECONDS, _HARD_LIMIT_SECONDS = 2 * 3600, 2 * 3600 + 60
 
 

@@ -22,7 +22,7 @@ _CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
 
 
 def _check_pack(pack: CreditPack) -> None:
-    """Refuse a price that cannot be charged, and a bonus above what a payout rate may give for 1.00."""
+    """Refuse a price that cannot be charged, and a bonus that gives more for 1.00 than a payout rate may."""
     check_sellable(request=SubscriptionRequest(pack.amount_minor, pack.currency, False))
     if pack.bonus_credits * MINOR_UNITS > settings.CEILING_PAYOUT_RATE * pack.amount_minor:
         raise AboveCeiling(
@@ -50,7 +50,7 @@ class CreditPackAdmin(ApprovedForm, StaffAdmin[CreditPack]):
         return request.user.has_perm("payments.change_creditpack")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # Purchases name it. One that is no longer offered stays.
+        return False  # Purchases refer to packs, so a pack that is no longer offered stays.
 
     @admin.display(description="price", ordering="amount_minor")
     def price(self, pack: CreditPack) -> str:

@@ -32,13 +32,13 @@ class AmountForm(forms.Form):
     )
 
     def minor(self) -> int | None:
-        """Return the amount in minor units; None for everything that is left to refund."""
+        """Return the amount in minor units; None if staff left it empty, to refund everything that is left."""
         amount = self.cleaned_data["amount"]
         return None if amount is None else int(amount * MINOR_UNITS)
 
 
 class RefundForm(ReasonForm):
-    """The reason, and the amounts that the page has shown; a refund with other amounts is not requested."""
+    """The reason, and the amounts that the page showed; if the amounts have changed since, no refund is requested."""
 
     amount_minor = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
     credits = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
@@ -70,7 +70,7 @@ class Refundable(AdminMixin):
         try:
             return self._refund(request, payout)
         except DomainError as refusal:
-            # Reloading the page retries.
+            # Staff retry by reloading the page.
             context = {"refusal": f"Nothing was done. {refusal.title}. {refusal.detail}"}
             return self._page(request, payout, context)
 

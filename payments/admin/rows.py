@@ -126,9 +126,9 @@ def _check_rate(rate: PayoutRate) -> None:
 
 class PayoutRateAdmin(ApprovedForm, AppendOnlyAdmin):
     """
-    Payout rates. A new one is added after approval; none is ever changed or deleted.
+    Payout rates. A new rate needs approval; a rate is never changed or deleted.
 
-    `accounting` registers it with what gas and the coin cost, which payments do not know.
+    `accounting` registers this admin, because the form also shows the prices of gas and the coin.
     """
 
     saves = form_kind(

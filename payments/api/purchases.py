@@ -122,7 +122,7 @@ def _offer() -> dict[str, Any]:
 
 
 def order_of(fields: dict[str, Any]) -> Order:
-    """Return the order of a body."""
+    """Return the order that a request body describes."""
     if "pack" in fields:
         pack = purchases.offered_pack(fields["pack"])
         return Order(pack.amount_minor, pack.currency, pack)
@@ -130,7 +130,7 @@ def order_of(fields: dict[str, Any]) -> Order:
 
 
 def bought(purchase: Purchase) -> dict[str, Any]:
-    """Return the members of the answer to a purchase."""
+    """Return the response body for a purchase."""
     payout = Payout.objects.filter(stripe_invoice_id=purchase.stripe_invoice_id).first()
     return {
         "purchaseId": str(purchase.pk),

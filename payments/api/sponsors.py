@@ -1,8 +1,8 @@
 """
-How the members of a sponsor buy credits for it, and the invoices of these purchases.
+Endpoints with which a sponsor's members buy credits for it, and list the invoices of these purchases.
 
-POST /api/sponsors/{name}/purchases: the member's card pays, the sponsor has the credits.
-GET /api/sponsors/{name}/invoices: what was paid for the sponsor, page by page; with an id, Stripe's page and PDF.
+POST /api/sponsors/{name}/purchases: charge the member's card; the sponsor gets the credits.
+GET /api/sponsors/{name}/invoices: the sponsor's paid invoices, page by page; with an id, Stripe's page and PDF.
 """
 
 from dataclasses import replace

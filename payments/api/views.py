@@ -54,7 +54,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 _BILLING_RATE = user_rate("BILLING_RATE")
-# Requests with which a caller could test stolen cards.
+# Rate limits of requests with which a caller could test stolen cards.
 _CARD_RATES = (_BILLING_RATE, network_rate("CARD_CAPTURE_NETWORK_RATE"), user_rate("CARD_CAPTURE_RATE"))
 
 
@@ -265,10 +265,10 @@ class PaymentsViewSet(ViewSet):
 
 def _cancellation(request: Request) -> Any:
     """
-    Return the body with `cancelImmediately` added from the query, where it must be exactly `true` or `false`.
+    Return the body with `cancelImmediately` added from the query, in which it must be exactly `true` or `false`.
 
     Raises:
-        ValidationError: body and query differ. A guess could end a subscription that should continue.
+        ValidationError: body and query differ; a guess could end a subscription that should continue.
     """
     body, texts = request.data, request.query_params.getlist(_IMMEDIATELY)
     if not isinstance(body, dict) or not texts:
@@ -285,7 +285,7 @@ def _cancellation(request: Request) -> Any:
 @csrf_exempt
 @only_methods("POST")
 def stripe_webhook(request: HttpRequest) -> HttpResponse:
-    """Answer 200 once the event is stored; 400 unless Stripe signed the request for this service just now."""
+    """Return 200 once the event is stored, or 400 if Stripe did not sign the request for this service just now."""
     try:
         events.receive(
             body=request.body, signature=request.headers.get("Stripe-Signature", ""), now=clock.now()

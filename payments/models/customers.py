@@ -18,10 +18,10 @@ class Customer(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_customers")
     stripe_customer_id = models.CharField(max_length=255, unique=True)
-    # When Stripe's newest stored answer about the customer arrived, by the database's
-    # clock. An answer that was requested earlier may be older than the rows.
+    # When the newest stored response about the customer arrived from Stripe, by the database's
+    # clock. A response to an earlier request may be older than the rows.
     last_synced_at = models.DateTimeField(null=True)
-    # When we learned that Stripe has deleted the customer, which is permanent.
+    # When the service learned that the customer is deleted at Stripe, which is permanent.
     deleted_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 
 class BillingOperation(models.Model):
-    """One command to Stripe (`services.operations`); its id is the idempotency key. A user has at most one pending."""
+    """A command to Stripe (`services.operations`). Its id is the idempotency key. A user has at most one pending."""
 
     class Kind(models.TextChoices):
         CREATE_CUSTOMER = "create-customer"
@@ -24,7 +24,7 @@ class BillingOperation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_operations")
     kind = models.CharField(max_length=24, choices=Kind)
-    # The arguments of the client's method, exactly as sent. A request with other arguments is another operation.
+    # The arguments of the client's method, exactly as sent. Other arguments make another operation.
     parameters = models.JSONField()
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
     # The id of the object that Stripe created or changed, or Stripe's error code.
@@ -50,7 +50,7 @@ class BillingOperation(models.Model):
 
 
 class StripeEvent(models.Model):
-    """One delivered event, kept as the bytes that were signed; `services.events` applies it."""
+    """One delivered event, stored as the signed bytes; `services.events` applies it."""
 
     class Status(models.TextChoices):
         RECEIVED = "received"
@@ -59,19 +59,19 @@ class StripeEvent(models.Model):
 
     class Outcome(models.TextChoices):
         APPLIED = "applied"
-        # Other systems may use the same Stripe account.
+        # The event belongs to another system that uses the same Stripe account.
         NOT_OURS = "not-ours"
         NOTHING = "nothing", "nothing to do"
-        # It could not be applied, and staff have dismissed it.
+        # The event could not be applied, and staff have dismissed it.
         DISMISSED = "dismissed"
 
     stripe_event_id = models.CharField(max_length=255, unique=True)
     type = models.CharField(max_length=80)
     api_version = models.CharField(max_length=40, blank=True, default="")
-    # The id of the event's object, which is read from Stripe again when the event is applied.
+    # The id of the event's object. The service reads the object from Stripe again when it applies the event.
     object_id = models.CharField(max_length=255)
     raw_body = models.BinaryField()
-    # When it happened, by Stripe's clock. No decision depends on this, because events arrive in any order.
+    # When the event happened, by Stripe's clock. No decision depends on it, because events arrive in any order.
     happened_at = models.DateTimeField(null=True)
     status = models.CharField(max_length=10, choices=Status, default=Status.RECEIVED)
     outcome = models.CharField(max_length=9, choices=Outcome, blank=True, default="")

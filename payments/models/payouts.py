@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PeriodTotals(TypedDict):
-    """Credits of a period, by all payouts that were made for it."""
+    """Credits that all payouts of one period paid out, and that were taken back."""
 
     period_paid_out: int
     period_taken_back: int
@@ -25,13 +25,13 @@ class PeriodTotals(TypedDict):
 
 class PayoutQuerySet(models.QuerySet["Payout"]):
     def paid_by(self, payment_intent_ids: Iterable[str]) -> Self:
-        """Keep those whose invoice one of these payments has paid."""
+        """Keep payouts whose invoice one of these payments has paid."""
         intents = [intent for intent in payment_intent_ids if intent]
         further = FurtherPayment.objects.filter(stripe_payment_intent_id__in=intents)
         return self.filter(Q(stripe_payment_intent_id__in=intents) | Q(pk__in=further.values("payout")))
 
     def with_period(self) -> "QuerySet[WithAnnotations[Payout, PeriodTotals]]":
-        """Add the credits of all payouts of the same subscription and period end, as paid out and as taken back."""
+        """Annotate with the credits paid out and taken back by all payouts of the same subscription and period end."""
         same = {"subscription": OuterRef("subscription"), "period_end": OuterRef("period_end")}
         of_payout = {f"payout__{name}": value for name, value in same.items()}
         paid = Payout.objects.filter(**same).order_by().values("subscription")
@@ -48,18 +48,18 @@ class Payout(models.Model):
     """
     The credits paid out for one paid invoice: of a subscription period, or of a purchase. Amounts are in minor units.
 
-    A purchase has no subscription and no period. `user` is the payer; of a purchase for a sponsor, the sponsor has the
-    credits.
+    A purchase has no subscription and no period. `user` is the payer; if the purchase was for a sponsor, the sponsor
+    has the credits.
     """
 
-    # The customer's prefix and a counter: Stripe's default numbering of invoices.
+    # An invoice number in Stripe's default form: the customer's prefix and a counter.
     NUMBER: ClassVar = re.compile(r"[A-Z0-9]{3,12}(-[A-Z0-9]{1,12})+")
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="payouts")
     subscription = models.ForeignKey(
         "payments.Subscription", models.PROTECT, null=True, related_name="payouts"
     )
-    # Found by the invoice's id.
+    # No index: the payout of a purchase is found by the invoice's id.
     purchase = models.ForeignKey(
         "payments.Purchase", models.PROTECT, null=True, related_name="+", db_index=False
     )
@@ -67,7 +67,7 @@ class Payout(models.Model):
     invoice_number = models.CharField(
         max_length=64, blank=True, default="", help_text="The number on the payer's invoice."
     )
-    # Finds the payout of a refund or dispute, which names only the payment.
+    # Indexed to find the payout of a refund or dispute, which names only the payment.
     stripe_payment_intent_id = models.CharField(max_length=255, blank=True, default="", db_index=True)
     amount_minor = models.BigIntegerField(help_text="Money collected for our product, without tax.")
     tax_minor = models.BigIntegerField(default=0, help_text="Tax collected with it.")
@@ -165,12 +165,12 @@ class Payout(models.Model):
 
     @property
     def source(self) -> EntrySource:
-        """The source of its entry."""
+        """The source of the payout's ledger entry."""
         return EntrySource.CREDIT_PURCHASE if self.subscription_id is None else EntrySource.SUBSCRIBED_PAYOUT
 
     @property
     def is_refundable(self) -> bool:
-        """Whether the money was collected by a payment at Stripe, which can be refunded."""
+        """Whether a payment at Stripe collected the money, so that it can be refunded."""
         return bool(self.stripe_payment_intent_id)
 
     @property
@@ -180,17 +180,17 @@ class Payout(models.Model):
 
     @property
     def returned_minor(self) -> int:
-        """What refunds and disputes have returned of it."""
+        """The part of the charged amount that refunds and disputes have returned."""
         return self.refunded_minor + self.disputed_minor
 
     @property
     def kept_minor(self) -> int:
-        """The amount less refunds and disputes, without tax."""
+        """The collected amount that refunds and disputes leave, without tax."""
         returned = min(self.returned_minor, self.charged_minor)
         return self.amount_minor - self.amount_minor * returned // self.charged_minor
 
     def payment_ids(self) -> list[str]:
-        """Return the payment intents of all payments of its invoice; one statement."""
+        """Return the payment intents of all payments of the invoice; one statement."""
         further = self.further_payments.values_list("stripe_payment_intent_id", flat=True)
         return (
             [self.stripe_payment_intent_id, *further.order_by("pk")] if self.stripe_payment_intent_id else []
@@ -202,7 +202,7 @@ class Payout(models.Model):
         return taken or 0
 
     def is_taken_back(self) -> bool:
-        """Whether clawbacks have taken back all of its credits; one statement."""
+        """Whether clawbacks have taken back all of the payout's credits; one statement."""
         return self.credits_taken_back() >= self.credits
 
 
@@ -220,7 +220,7 @@ class Clawback(models.Model):
     """
     Credits of a payout that were taken back; negative if they were restored because money was reinstated.
 
-    With a `transferred` lot, from the sponsor to whom the payer has transferred them.
+    If `transferred` is set, they were taken from the sponsor that got this lot from the payer.
     """
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="clawbacks")

@@ -38,12 +38,12 @@ class CreditPack(models.Model):
 
 class Purchase(models.Model):
     """
-    A one-off invoice for our product; its id is the idempotency key at Stripe.
+    A one-off invoice for our product. The purchase's id is the idempotency key at Stripe.
 
-    `user` pays it and gets the credits, or a sponsor does.
+    `user` pays; the credits go to the user, or to `sponsor` if it is set.
 
-    The user or automatic top-up orders it. A paid invoice that staff created at Stripe is stored as a purchase, too. A
-    user has at most one open purchase.
+    A user or automatic top-up orders a purchase. A paid invoice that staff created at Stripe is stored as a purchase,
+    too. A user has at most one open purchase.
     """
 
     class Status(models.TextChoices):
@@ -62,14 +62,14 @@ class Purchase(models.Model):
         db_index=False,
         help_text="Gets the credits; where empty, the payer does.",
     )
-    # Chosen by the caller. Empty if staff made it at Stripe.
+    # Chosen by the caller. Empty if staff created the invoice at Stripe.
     idempotency_key = models.CharField(max_length=128, blank=True, default="")
     pack = models.ForeignKey("payments.CreditPack", models.PROTECT, null=True, related_name="purchases")
     top_up = models.ForeignKey("payments.AutoTopUp", models.PROTECT, null=True, related_name="purchases")
     amount_minor = models.BigIntegerField(help_text="The price with tax, in minor units.")
     currency = models.CharField(max_length=3)
     bonus_credits = models.BigIntegerField(default=0, help_text="The pack's bonus when it was ordered.")
-    # Empty until Stripe's answer to its creation is stored.
+    # Empty until the response to the invoice's creation is stored.
     stripe_invoice_id = models.CharField(max_length=255, blank=True, default="")
     status = models.CharField(max_length=4, choices=Status, default=Status.OPEN)
     failure_code = models.CharField(
@@ -114,9 +114,9 @@ class Purchase(models.Model):
 
 class AutoTopUp(models.Model):
     """
-    A user's consent to buy a pack automatically whenever few credits are left, with the terms agreed to.
+    A user's consent to buy a pack automatically when few credits are left, with the terms that the user accepted.
 
-    Terms never change: other terms are another consent, and the earlier one is withdrawn.
+    The terms of a consent never change: new terms are a new consent, and the earlier one is withdrawn.
     """
 
     class PausedReason(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Money returned of payouts, and refunds by staff."""
+"""Money of payouts that was returned, and refunds by staff."""
 
 import uuid
 from typing import Any, ClassVar
@@ -13,9 +13,9 @@ from gateway.common.models import APPEND_ONLY
 
 class MoneyReturn(models.Model):
     """
-    A change of the money that was returned of a payout, as it was read from Stripe; negative if it was reinstated.
+    A change of the money returned from a payout, as read from Stripe; negative if money was reinstated.
 
-    The sums of all rows of a payout are its `refunded_minor` and `disputed_minor`, so both are known for any past time.
+    The sums of a payout's rows are its `refunded_minor` and `disputed_minor`, so both are known for any past time.
     """
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="money_returns")
@@ -39,7 +39,7 @@ class Refund(models.Model):
     """
     A refund by staff to the card that paid for a payout; its id is the idempotency key at Stripe.
 
-    It moves no credits itself. Stripe's event about the refund does, also for refunds made in Stripe's dashboard.
+    The refund itself takes back no credits. Stripe's event about it does, also for refunds made in Stripe's dashboard.
     """
 
     class Status(models.TextChoices):
@@ -50,7 +50,7 @@ class Refund(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="refunds")
     amount_minor = models.BigIntegerField(help_text="In the payout's currency.")
-    # Payment intents with the amount to refund of each, chosen once before the first request to Stripe.
+    # Payment intents, each with the amount to refund; chosen once, before the first request to Stripe.
     parts: Any = models.JSONField(null=True, editable=False)
     # Has the requester, the reason and the approver.
     approval = models.OneToOneField("gateway_admin.ApprovalRequest", models.PROTECT, related_name="+")

@@ -25,12 +25,12 @@ class Settlement(models.TextChoices):
 
     @classmethod
     def without_money(cls) -> "set[Settlement]":
-        """Those that brought no money to Stripe, and will not."""
+        """Return the ways to settle an invoice without money reaching Stripe, now or later."""
         return {*cls} - {cls.WAITING, cls.COLLECTED}
 
     @classmethod
     def unpaid(cls) -> "set[Settlement]":
-        """Those of them after which a card can pay for a month; a balance pays every invoice until it is used up."""
+        """Return those of `without_money` after which a card can pay; a balance pays every invoice until used up."""
         return cls.without_money() - {cls.BALANCE}
 
 
@@ -40,7 +40,7 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
         return self.exclude(status__in=Subscription.ENDED)
 
     def kept_first(self) -> Self:
-        """Order live subscriptions by which one upsert would keep: active ones first, then the oldest."""
+        """Order live subscriptions so that the one that upsert keeps is first: active ones first, then by age."""
         return self.order_by(Case(When(status=Subscription.Status.ACTIVE, then=0), default=1), "pk")
 
     def current_or_last(self) -> "Subscription | None":
@@ -50,9 +50,9 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
 
 class Subscription(models.Model):
     """
-    A subscription to our product. The service creates at most one live one per user; staff can add others.
+    A subscription to our product. The service creates at most one live subscription per user; staff can add others.
 
-    Ended ones stay as history; one that lost our product at Stripe has ended for us.
+    Ended subscriptions stay as history. One from which our product was removed at Stripe is stored as ended.
     """
 
     class Status(models.TextChoices):
@@ -66,9 +66,9 @@ class Subscription(models.Model):
         PAUSED = "paused"
 
     ENDED = (Status.CANCELED, Status.INCOMPLETE_EXPIRED)
-    # A renewal was not collected; the subscription continues once its open invoice is paid.
+    # A renewal was not collected. The subscription continues once its open invoice is paid.
     OVERDUE = (Status.PAST_DUE, Status.UNPAID)
-    # An invoice waits for the owner's card.
+    # An open invoice can be collected with the owner's card.
     COLLECTABLE = (Status.INCOMPLETE, *OVERDUE)
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="subscriptions")
@@ -123,7 +123,7 @@ class Subscription(models.Model):
         return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
 
     def payouts_at(self, now: datetime) -> list[Payout]:
-        """Return the payouts of the period at that time: the month's own, then those of changes during the month."""
+        """Return the payouts of the period that contains `now`: that of the month, then those of changes during it."""
         running = self.payouts.filter(period_start__lte=now, period_end__gt=now)
         return list(running.order_by("period_start", "pk"))
 
@@ -148,7 +148,7 @@ class Subscription(models.Model):
         )
 
     def _unpaid_month(self) -> str:
-        """Return how the latest invoice was settled without a payment, which pays out no credits."""
+        """Return in words how the latest invoice was settled without a payment, so that it paid out no credits."""
         if self.status != self.Status.ACTIVE or self.latest_invoice not in Settlement.without_money():
             return ""
         return f"; no credits for the latest invoice: {self.get_latest_invoice_display()}"

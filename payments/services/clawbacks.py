@@ -1,9 +1,9 @@
 """
-Clawbacks: credits and experience are taken back with refunded and disputed money, and restored when it is reinstated.
+Clawbacks take credits and experience back for refunded and disputed money, and restore them when it is reinstated.
 
-A payout's clawbacks take back `floor(gained × money returned / money collected)` in total, for credits and for the
-experience of each track. So events may arrive in any order, twice or not at all. Credits that the payer has transferred
-to a sponsor are taken from the sponsor first.
+A payout's clawbacks take back `floor(gained × money returned / money charged)` in total, for credits and for the
+experience of each track. The total depends only on Stripe's current state, so events may arrive in any order, twice or
+not at all. Credits that the payer has transferred to a sponsor are taken from the sponsor first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from sponsors.rules.transfers import returned as returned_to
 from sponsors.services import transfers
 from sponsors.services.transfers import TransferredPart
 
-# How far back refunds and disputes are compared: a dispute is decided after months.
+# How far back refunds and disputes are compared. A dispute may be decided after months.
 LOOKBACK = timedelta(days=180)
 _TRACKS = (BadgeTrack.SUBSCRIBER, BadgeTrack.PERMANENT)
 
@@ -37,11 +37,11 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
     Adjust the clawbacks of the payment's payout to match `returned`.
 
     `cause` names the source of the information, for support. Runs inside the caller's transaction, after
-    `synchronisation.record_sync`, which serialises the clawbacks of one customer. A payment without a
-    payout needs none: when the payout is posted, its returned money is read again.
+    `synchronisation.record_sync`, which serialises the clawbacks of one customer. Does nothing for a payment
+    without a payout: its returned money is read again when the payout is posted.
 
     Raises:
-        StaleSnapshot: `returned` is stale and requires another sum than the one taken back.
+        StaleSnapshot: `returned` is stale and would change the rows.
     """
     payout = payout_of(returned)
     if payout is None:
@@ -66,11 +66,11 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
 
 def _post(*, payout: Payout, to_take: int, cause: str, now: datetime) -> str:
     """
-    Take credits back from all accounts that have had them, or return them if negative; return the first key.
+    Take credits back from the accounts that got them, or give them back if negative; return the first clawback's key.
 
-    A cent can change experience without changing credits.
+    `to_take` may be 0, because a few cents can change the experience without changing the credits.
     """
-    # The sponsor of a purchase has all of its credits.
+    # A purchase for a sponsor has no transferred parts: the sponsor has all of its credits.
     moved = (
         {} if payout.sponsor_id else transfers.lock_parts(user_id=payout.user_id, lot_entry=payout.entry_id)
     )
@@ -123,7 +123,7 @@ def payout_of(returned: ReturnedMoney) -> Payout | None:
 
 
 def read_returned_money(payment_intent_ids: Sequence[str]) -> ReturnedMoney:
-    """Read from Stripe what was returned of all payments of an invoice together."""
+    """Read from Stripe the sum of money returned of all payments of one invoice."""
     client = get_billing_client()
     parts = [client.returned_money(payment_intent_id=intent) for intent in payment_intent_ids]
     return ReturnedMoney(
@@ -143,12 +143,12 @@ def credits_to_take(*, payout: Payout, returned: ReturnedMoney) -> int:
 
 
 def experience_to_take(*, payout: Payout, returned: ReturnedMoney) -> dict[BadgeTrack, int]:
-    """Return the experience still to be taken back on each track, negative where some must be restored."""
+    """Return the experience still to be taken back on each track; negative if it must be restored."""
     clawback_keys = list(payout.clawbacks.values_list("key", flat=True))
     left = {}
     for track in _TRACKS:
         gained = _sum("amount", [payouts.experience_key(payout, track)])
-        # Experience taken back so far, a negative sum.
+        # The experience taken back so far, as a negative number.
         moved = _sum("base", [_experience_key(key, track) for key in clawback_keys])
         target = clawback_target(
             paid_out=gained, collected_minor=payout.charged_minor, returned_minor=returned.total_minor

@@ -1,4 +1,4 @@
-"""Customers: one per user, also under concurrency; a new one where Stripe has deleted it."""
+"""Customers: one per user, also under concurrency. A new one replaces a customer that is deleted at Stripe."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -34,7 +34,7 @@ def ensure_customer(*, user: User, now: datetime) -> Customer:
 
 def with_customer(*, user: User, now: datetime, act: Callable[[Customer], _Result]) -> _Result:
     """
-    Return the result of `act` for the user's customer, or for a new one where Stripe has deleted the customer.
+    Return the result of `act` for the user's customer, or for a new one if the customer is deleted at Stripe.
 
     Raises:
         DomainError: raised by `act` for a customer that is not deleted.

@@ -1,4 +1,4 @@
-"""Erase payments when an account is deleted: the customer at Stripe is deleted; ids and amounts stay here."""
+"""Erases personal data of payments when an account is deleted, here and at Stripe; ids and amounts stay here."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from payments.services import purchases, subscriptions, synchronisation, top_ups
 from payments.stripe import get_billing_client
 from users.models import User
 
-# Bodies of events name cards, e-mail addresses and places. Only events after the customer's creation can contain it.
+# Event bodies contain cards, e-mail addresses and places. Only events after the customer's creation can refer to it.
 _EMPTY_BODIES = """
 UPDATE payments_stripeevent SET raw_body = ''
 WHERE received_at >= %(since)s AND position(convert_to(%(customer)s, 'UTF8') IN raw_body) > 0
@@ -19,12 +19,12 @@ RETURNING id
 
 def leave_stripe(user: User, now: datetime) -> None:
     """
-    Cancel the user's subscription at once, end purchases, and delete the customer at Stripe; without one, do nothing.
+    Cancel the user's subscriptions at once, end open purchases, and delete the customer at Stripe, if there is one.
 
-    A customer who also has a subscription to another product stays there for that, without our data.
+    A customer with a subscription to another product stays at Stripe, without the data that this service wrote.
 
     Raises:
-        DomainError: retry later.
+        DomainError: not completed; retry later.
     """
     if _is_pending(user):
         raise BillingInProgress("A change at Stripe is in progress.", retry_after=60)
@@ -36,12 +36,12 @@ def leave_stripe(user: User, now: datetime) -> None:
     for customer in Customer.objects.current().filter(user=user):
         get_billing_client().delete_customer(customer_id=customer.stripe_customer_id)
         if not synchronisation.note_if_deleted(customer=customer, now=now):
-            # Another product bills it; it is no longer a customer of ours.
+            # The customer stays at Stripe for another product, but is not ours any more.
             Customer.objects.filter(pk=customer.pk).update(deleted_at=now)
 
 
 def what_is_left(user: User) -> str:
-    """Return what Stripe still has, or may still receive, of the user; empty if nothing."""
+    """Return in words what is left of the user at Stripe, or may still be sent there; empty if nothing."""
     if _is_pending(user):
         return "a change at Stripe is in progress"
     return "a customer is left at Stripe" if Customer.objects.current().filter(user=user).exists() else ""
@@ -50,7 +50,7 @@ def what_is_left(user: User) -> str:
 def erase(user: User) -> None:
     """Keep ids and amounts of payments; remove the address and Stripe's data about the payer."""
     BillingOperation.objects.filter(user=user).update(parameters={})
-    # The text of a consent stays as its proof.
+    # The text that a user accepted for automatic top-up stays, as proof of the consent.
     Purchase.objects.filter(user=user).update(idempotency_key="")
     for customer in Customer.objects.filter(user=user):
         db.all_rows(_EMPTY_BODIES, {"since": customer.created_at, "customer": customer.stripe_customer_id})

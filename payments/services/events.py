@@ -33,10 +33,10 @@ _EVENT_RETENTION = timedelta(days=29)
 
 def receive(*, body: bytes, signature: str, now: datetime) -> None:
     """
-    Store a webhook, unless the event is stored already or of no use, and enqueue its processing.
+    Store a webhook's event, unless it is already stored or the service does not use it; enqueue it unless processed.
 
     Raises:
-        WebhookRefused: Stripe did not send it just now; nothing is stored.
+        WebhookRefused: Stripe did not send the webhook just now; nothing is stored.
     """
     event = get_billing_client().read_webhook(body=body, signature=signature)
     if event is not None:
@@ -56,7 +56,7 @@ def fetch_undelivered(*, now: datetime) -> int:
 
 @transaction.atomic(durable=True)
 def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
-    """Insert the event by its id and enqueue its processing; False if it is stored already."""
+    """Insert the event unless it is stored, and enqueue it unless it is processed; return whether it was new."""
     fields = {
         "type": event.type,
         "api_version": event.api_version,
@@ -88,7 +88,7 @@ def process(*, event_id: int, now: datetime) -> bool:
             apply=partial(_apply, event_id=event_id, now=now),
         )
     except OutOfTime:
-        # The worker's time limit is not this event's failure; the sweep retries the event.
+        # The worker reached its time limit, so the event has not failed; the sweep retries it.
         raise
     except Exception as error:
         _store_failure(event=event, error=error, now=now)
@@ -130,7 +130,7 @@ def process_due(*, now: datetime) -> int:
     """
     Process events whose message was lost, and failed events that are due; return how many were applied.
 
-    One sweep runs at a time. It stops when Stripe is unreachable or after half a minute; the next sweep continues.
+    One sweep runs at a time. It stops if Stripe is unreachable, and after `SWEEP_SECONDS`; the next sweep continues.
     """
     due = StripeEvent.objects.filter(
         status__in=[_Status.RECEIVED, _Status.FAILED], next_attempt_at__lte=now
@@ -162,10 +162,10 @@ def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
 
 def dismiss(*, event_id: int, now: datetime) -> bool:
     """
-    Close a failed event without applying it, for finance; False if it is no longer failed.
+    Close a failed event without applying it, for finance; return False if it is not failed any more.
 
-    For events that can never be applied: the object was deleted at Stripe, or is not ours. The reason of
-    the failure stays on the row. Reconciliation still finds money that such an event concerned.
+    This is for events that can never be applied, because the object was deleted at Stripe or is not ours. The
+    reason of the failure stays on the row. Reconciliation still finds money that such an event is about.
     """
     failed = StripeEvent.objects.filter(pk=event_id, status=_Status.FAILED)
     return (

@@ -1,5 +1,5 @@
 """
-Billing operations: commands to Stripe, stored first and sent with their own id as idempotency key.
+Billing operations: commands to Stripe, stored first and then sent with their own id as the idempotency key.
 
 1. `begin` commits a pending row; the database allows one per user.
 2. `create_customer` or `change_subscription` sends the command, holding no lock.
@@ -28,9 +28,10 @@ from users.models import User
 
 # Stripe keeps an idempotency key for at least 24 hours; this leaves a margin.
 KEY_LIFETIME = timedelta(hours=23)
-# Few requests take longer. If one does, both send the command with the same key, and Stripe executes it once.
+# A pending operation older than this counts as abandoned. If its request is only slow, both send the command with the
+# same key, and Stripe executes it once.
 ABANDONED_AFTER = timedelta(seconds=15)
-# With 50 identical concurrent requests, some find five times in a row an operation that has just ended. One try costs
+# With 50 identical concurrent requests, some find an operation that has just ended five times in a row. One try costs
 # two statements.
 _MAX_TRIES = 40
 _MAX_RESUMED = 100
@@ -40,20 +41,20 @@ _Status = BillingOperation.Status
 
 def begin(*, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime) -> BillingOperation:
     """
-    Return a pending operation with exactly these parameters: a new one, or the unfinished one.
+    Return a pending operation with exactly these parameters: a new one, or the user's unfinished one.
 
     Raises:
         BillingInProgress: the user has a pending operation of another kind or with other parameters, or
-            one whose key Stripe may have forgotten. If its process has died, it is finished now, and the
-            caller's view of the subscription may be outdated.
-        BillingUnavailable: it cannot be finished because Stripe is unavailable.
+            one whose key Stripe may have forgotten. If its process has died, this call finishes it; the
+            caller's view of the subscription may then be outdated, so the request must be repeated.
+        BillingUnavailable: that operation cannot be finished, because Stripe is unavailable.
     """
     for _ in range(_MAX_TRIES):
         created, pending = _create_or_find(user=user, kind=kind, parameters=parameters, now=now)
         if created is not None:
             return created
         if pending is None:
-            continue  # It has just ended.
+            continue  # The other operation has just ended.
         is_same = (pending.kind, pending.parameters) == (kind, parameters)
         if is_same and not has_expired_key(operation=pending, now=now):
             return pending
@@ -79,7 +80,7 @@ def _is_abandoned(operation: BillingOperation, *, now: datetime) -> bool:
 
 
 def _finish_abandoned(operation: BillingOperation, *, now: datetime) -> None:
-    """Finish another request's operation; a final refusal closes that operation and does not concern this request."""
+    """Finish another request's operation. A permanent refusal closes that operation and is not raised here."""
     try:
         _resume(operation=operation, now=now)
     except DomainError as error:
@@ -160,7 +161,7 @@ def finish(*, operation: BillingOperation, outcome: str, now: datetime) -> None:
 
 
 def refuse(*, operation: BillingOperation, code: str, now: datetime) -> None:
-    """Mark the operation refused by Stripe, so that a later repeat is a new operation."""
+    """Mark the operation as refused by Stripe, so that a later repeat is a new operation."""
     _close(operation, _Status.REFUSED, code, now)
 
 
@@ -173,7 +174,7 @@ def resume_abandoned(*, now: datetime) -> int:
     """
     Finish pending operations whose process has died; return how many.
 
-    An operation that fails again stays pending, or is closed where Stripe refused it; the others are still tried.
+    An operation that fails again stays pending, or is closed if Stripe refused it; the sweep continues with the others.
     While Stripe is unreachable, all wait for the next sweep.
     """
     abandoned = BillingOperation.objects.filter(
@@ -190,7 +191,7 @@ def resume_abandoned(*, now: datetime) -> int:
 
 
 def _resume(*, operation: BillingOperation, now: datetime) -> None:
-    """Send the command again with its key; once Stripe may have forgotten the key, read Stripe's state instead."""
+    """Send the command again with its key; if Stripe may have forgotten the key, read Stripe's state instead."""
     BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
     if has_expired_key(operation=operation, now=now):
         if operation.kind != _Kind.CREATE_CUSTOMER:
@@ -203,7 +204,7 @@ def _resume(*, operation: BillingOperation, now: datetime) -> None:
 
 
 def _customer_of(operation: BillingOperation) -> Customer:
-    """Return the customer of the command, which Stripe may have deleted since."""
+    """Return the customer of the command. It may have been deleted at Stripe since."""
     parameters = operation.parameters
     if operation.kind == _Kind.CREATE_SUBSCRIPTION:
         return Customer.objects.get(stripe_customer_id=parameters["customer_id"])

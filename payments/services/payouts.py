@@ -1,8 +1,8 @@
 """
-Payouts: money collected for a subscription period, or for a purchase, becomes credits and experience, once.
+Payouts turn the money collected for a subscription period or a purchase into credits and experience, once.
 
-`apply_paid_invoice` is the one entry point for the webhook worker and for beat. Nothing
-here depends on the calendar: a payout follows a paid invoice.
+Webhooks, purchases and repairs all call `apply_paid_invoice`. Nothing here depends on the
+calendar: only a paid invoice causes a payout.
 """
 
 from datetime import datetime
@@ -25,7 +25,8 @@ from users.models import User
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
-# A subscription that renews counts before one that has ended; of two periods that begin together, the later one counts.
+# Payouts of live subscriptions come before those of ended ones, then later periods before earlier ones. Of periods that
+# begin at the same time, that of the newer subscription comes first.
 _HAS_ENDED = Case(When(subscription__status__in=Subscription.ENDED, then=1), default=0)
 NEWEST_FIRST = (_HAS_ENDED, "-period_start", "-subscription_id", "-pk")
 
@@ -34,9 +35,9 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
     """
     Pay out the invoice's collected money; a repeat for the same invoice returns the first payout.
 
-    Returns None for an invoice that brought no money for our product: not paid, not for it, marked paid without a
-    payment, or for less than a credit. Runs inside the caller's transaction: entry, payout, experience and allowance
-    commit together.
+    Returns None if there is nothing to pay out: the invoice is not paid, not for our product, marked as paid without a
+    payment, or collected less than a credit's worth. Runs inside the caller's transaction, so that entry, payout,
+    experience and allowance commit together.
 
     Raises:
         UnknownSubscription: the subscription, or the purchase, is not stored yet; retry.
@@ -76,7 +77,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
             created_at=now,
         )
     )
-    # A paid invoice gets no further payments.
+    # Stored once, because a paid invoice gets no further payments.
     FurtherPayment.objects.bulk_create(
         [
             FurtherPayment(payout=inserted, stripe_payment_intent_id=intent)
@@ -89,9 +90,9 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
 
 def is_payable(*, invoice: InvoiceState) -> bool:
     """
-    Return whether the invoice is for our product and was paid with money, in the key's mode.
+    Return whether the invoice is for our product and was paid with money, in the mode (live or test) of our key.
 
-    The reason does not matter: a month, a proration, a purchase, or an invoice that staff created at Stripe.
+    The kind of invoice does not matter: a month, a proration, a purchase, or one that staff created at Stripe.
     """
     return (
         invoice.status == "paid"
@@ -127,7 +128,7 @@ def rate_in_force(*, currency: str, at: datetime) -> PayoutRate:
     Return the currency's rate at that time.
 
     Raises:
-        RateMissing: there was none.
+        RateMissing: no rate was in force.
     """
     rate = PayoutRate.objects.in_force(currency=currency, at=at)
     if rate is None:
@@ -184,7 +185,7 @@ def _insert_payout(payout: Payout) -> Payout:
 
 
 def post_credits(*, payout: Payout, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
-    """Post credits of a payout to the account that has them, or take them back if negative."""
+    """Post credits of a payout to its account, the user's or the sponsor's; negative credits are taken back."""
     if payout.sponsor_id is not None:
         return entries.move_of_sponsor(
             sponsor_id=payout.sponsor_id, credits=credits, source=source, key=key, reason=reason
@@ -195,11 +196,11 @@ def post_credits(*, payout: Payout, credits: int, source: str, key: str, reason:
 
 def _gain_experience(payout: Payout) -> None:
     """
-    Add the payout's experience, once; in the caller's transaction. A purchase gives none on the subscriber track, and
-    one for a sponsor none at all.
+    Add the payout's experience once, in the caller's transaction. A purchase gives none on the subscriber track, and
+    a purchase for a sponsor gives none at all.
 
-    The growth rate is that of the badge at the time of posting, even where a payout is posted late: entries are final,
-    so later ones cannot be recomputed.
+    The growth rate is that of the user's badge at the time of posting, even if the payout is posted late: later entries
+    are final and cannot be recomputed.
     """
     if payout.sponsor_id is not None:
         return
@@ -226,9 +227,9 @@ def experience_key(payout: Payout, track: BadgeTrack) -> str:
 
 def update_allowance(*, user: User) -> None:
     """
-    Update the user's allowance from the newest payout of a subscription; in the caller's transaction.
+    Update the user's allowance from the newest payout of a subscription, in the caller's transaction.
 
-    It depends only on the rows, so the order in which they were written does not matter.
+    The result depends only on the rows, not on the order in which they were written.
     """
     payout = newest_payout(user=user)
     if payout is None:
@@ -240,11 +241,10 @@ def update_allowance(*, user: User) -> None:
 
 def paid_period_of(*, payout: Payout, credits: int) -> PaidPeriod | None:
     """
-    Return the paid period of a user whose newest payout this is, with the `credits` that are left of the period.
+    Return the paid period of a user's newest payout; `credits` are those of the period that were not taken back.
 
-    None for a purchase, which has no period.
-
-    It ends early where the subscription was cancelled at once, and is empty if all of its credits were taken back.
+    None for a purchase, which has no period. The period ends early if the subscription was cancelled at once, and it is
+    empty if all of its credits were taken back.
     """
     subscription, starts_at, ends_at = payout.subscription, payout.period_start, payout.period_end
     if subscription is None or starts_at is None or ends_at is None:

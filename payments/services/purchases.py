@@ -1,9 +1,9 @@
 """
 Purchases of credits: a pack or an amount, paid at once by a one-off invoice at Stripe.
 
-1. `buy` commits an open purchase under the caller's key; its id is the idempotency key at Stripe.
-2. It creates the invoice, collects it with the newest card, and applies what Stripe then has, as a webhook does.
-3. A repeat with the same key collects the same invoice again, until it is paid.
+1. `buy` commits an open purchase under the caller's key; the purchase's id is the idempotency key at Stripe.
+2. `buy` creates the invoice, collects it with the newest card, and applies Stripe's new state, as a webhook does.
+3. A repeat with the same key tries to collect the same invoice again, until it is paid.
 
 A process that dies in between leaves an open purchase: a repeat continues it, the webhook pays it out if it was paid,
 and `close_unpaid` voids it after a day.
@@ -41,7 +41,7 @@ from payments.stripe import get_billing_client
 from sponsors.models import Sponsor
 from users.models import User
 
-# As Stripe does with the first invoice of a subscription.
+# About a day, like Stripe's own limit for the first invoice of a subscription.
 PAYABLE_FOR = KEY_LIFETIME
 _MAX_CLOSED = 100
 _Status = Purchase.Status
@@ -50,9 +50,9 @@ _Status = Purchase.Status
 @dataclass(frozen=True, slots=True)
 class Order:
     """
-    The item of a purchase: an amount in minor units with its bonus, of a pack or chosen by the user.
+    The item of a purchase: a pack, or an amount in minor units that the user chose.
 
-    A `sponsor` gets the credits instead of the user, who pays.
+    The user pays; a `sponsor`, if set, gets the credits instead of the user.
     """
 
     amount_minor: int
@@ -66,7 +66,7 @@ class Order:
         return self.pack.bonus_credits if self.pack else 0
 
     def is_of(self, purchase: Purchase) -> bool:
-        """Return whether the purchase was made by the same order; the bonus may have changed since."""
+        """Return whether the purchase is of the same order; ignores the bonus, which may have changed since."""
         return (purchase.amount_minor, purchase.currency, purchase.pack_id, purchase.sponsor_id) == (
             self.amount_minor,
             self.currency,
@@ -77,10 +77,10 @@ class Order:
 
 def offered_pack(code: str) -> CreditPack:
     """
-    Return a pack that is offered.
+    Return the offered pack with this code.
 
     Raises:
-        UnknownPack: there is none.
+        UnknownPack: no such pack is offered.
     """
     pack = CreditPack.objects.filter(code=code, is_offered=True).first()
     if pack is None:
@@ -94,9 +94,9 @@ def buy(*, user: User, order: Order, key: str, now: datetime) -> Purchase:
 
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing: the order is not possible.
-        PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now; repeat with the same key.
+        PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now; retry with the same key.
         PurchaseDiffers, PurchaseClosed: the key belongs to another order, or to a purchase that was voided.
-        BillingInProgress: Stripe has not decided yet, or an earlier purchase was paid just now.
+        BillingInProgress: Stripe is still processing the payment, or an earlier purchase was paid just now.
     """
     known = Purchase.objects.filter(user_id=user.pk, idempotency_key=key).first()
     if known is not None and not order.is_of(known):
@@ -111,10 +111,10 @@ def buy(*, user: User, order: Order, key: str, now: datetime) -> Purchase:
 
 def check_order(order: Order, *, now: datetime) -> None:
     """
-    Refuse what cannot be charged, or would give nothing.
+    Refuse an order that cannot be charged, or would give no credits.
 
     Raises:
-        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing: why.
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing: the reason.
     """
     check_sellable(request=SubscriptionRequest(order.amount_minor, order.currency, False))
     rate_in_force(currency=order.currency, at=now)
@@ -127,7 +127,7 @@ def _buy(
         require_card(customer)
         _replace_open(user=user, key=key, now=now)
         known = place(customer=customer, order=order, key=key, now=now)
-    # Stripe may have deleted the customer of an earlier request.
+    # The customer of an earlier request may have been deleted at Stripe.
     if known.customer_id != customer.pk or now - known.created_at > PAYABLE_FOR:
         end(known, now=now)
     if known.status == _Status.PAID:
@@ -181,10 +181,10 @@ def store(*, customer: Customer, order: Order, key: str, now: datetime) -> Purch
 
 def _replace_open(*, user: User, key: str, now: datetime) -> None:
     """
-    Void an earlier purchase that is not paid; a concurrent request may have made that of this key.
+    Void the user's open purchase, unless it has this key, as one from a concurrent request may.
 
     Raises:
-        BillingInProgress: it was paid meanwhile, so the user may not want another one.
+        BillingInProgress: it was paid in the meantime, so the user may not want another one.
     """
     others = Purchase.objects.filter(user_id=user.pk, status=_Status.OPEN).exclude(idempotency_key=key)
     earlier = others.select_related("customer").first()
@@ -196,11 +196,11 @@ def _replace_open(*, user: User, key: str, now: datetime) -> None:
 
 def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = lambda: True) -> Purchase:
     """
-    Collect an open purchase with the newest card, and pay it out; `may_pay` is asked last.
+    Collect an open purchase with the newest card, and pay it out. Right before the charge, `may_pay` may still stop it.
 
     Raises:
         CardDeclined, AuthenticationRequired, PaymentMethodRequired: the card cannot pay now.
-        BillingInProgress: Stripe has not decided yet.
+        BillingInProgress: Stripe is still processing the payment.
         PurchaseClosed: the invoice was voided.
     """
     invoice_id = _invoice_of(purchase, now=now)
@@ -230,7 +230,7 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
 
 
 def _invoice_of(purchase: Purchase, *, now: datetime) -> str:
-    """Return the purchase's invoice at Stripe, created once."""
+    """Return the id of the purchase's invoice at Stripe; create the invoice on the first call."""
     if not purchase.stripe_invoice_id:
         purchase.stripe_invoice_id = get_billing_client().create_purchase(
             customer_id=purchase.customer.stripe_customer_id,
@@ -246,7 +246,7 @@ def _invoice_of(purchase: Purchase, *, now: datetime) -> str:
 
 
 def read(purchase: Purchase, *, now: datetime) -> None:
-    """Apply what Stripe has of the purchase's invoice, as an event about it does."""
+    """Read the purchase's invoice from Stripe and apply its state, as an event about it does."""
     client = get_billing_client()
     fetch_and_apply(
         fetch=lambda: invoice_snapshot(client.retrieve_invoice(invoice_id=purchase.stripe_invoice_id)),
@@ -262,12 +262,12 @@ def _apply(snapshot: Snapshot, *, now: datetime) -> None:
 
 def end(purchase: Purchase, *, now: datetime, failure_code: str = "") -> Purchase:
     """
-    Void an open purchase so that it is never collected; one that was paid meanwhile is paid out instead.
+    Void an open purchase so that it is never collected; if it was paid in the meantime, pay it out instead.
 
-    `failure_code` is stored if it was not paid.
+    `failure_code` is stored if the purchase was not paid.
     """
     if not synchronisation.note_if_deleted(customer=purchase.customer, now=now):
-        # Where Stripe's answer to the creation was lost, this finds the invoice.
+        # If the response to the invoice's creation was lost, `_invoice_of` finds the invoice.
         get_billing_client().void_invoice(invoice_id=_invoice_of(purchase, now=now))
         with suppress(BillingRefused):  # A draft was deleted, so there is nothing to read.
             read(purchase, now=now)
@@ -294,7 +294,7 @@ def close_unpaid(*, now: datetime) -> int:
 
 
 def credits_of(pack: CreditPack, rate: PayoutRate) -> int:
-    """Return the credits that the pack gives at this rate, before tax."""
+    """Return the credits that the pack gives at this rate, bonus included, if no tax is in its price."""
     at_rate = payout_credits(
         collected_minor=pack.amount_minor, credits_per_major_unit=rate.credits_per_major_unit
     )

@@ -1,5 +1,5 @@
 """
-Refunds requested by staff: previewed with the credits they take back, approved, stored, and then sent to Stripe.
+Refunds by staff: previewed with the credits that they take back, approved, stored, and then sent to Stripe.
 
 1. `preview_of` reads the money already returned from Stripe, and computes the credits that the refund would take back.
 2. `request` requests approval; once approved, a pending `Refund` is committed, whose id is the idempotency key.
@@ -43,7 +43,7 @@ class Preview:
     returned_minor: int
     taken_before: int
     credits: int
-    # The part of `credits` that the payer has transferred to sponsors, who give it back.
+    # The part of `credits` that is taken from sponsors to which the payer has transferred it.
     from_sponsors: int
     available: int
     debt_limit: int
@@ -54,7 +54,7 @@ class Preview:
 
     @property
     def owed_after(self) -> int:
-        """Return the spent credits that the person, or the sponsor, will owe."""
+        """Return the debt of the person, or the sponsor, after the refund, because the credits were already spent."""
         return max(0, -self.available_after)
 
     @property
@@ -69,7 +69,7 @@ class Preview:
 
 def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Preview:
     """
-    Return the effect of a refund of `amount_minor`, by default of all that is left; reads returned money from Stripe.
+    Return the effect of a refund of `amount_minor` (None: all that is left). Reads the returned money from Stripe.
 
     Raises:
         NotRefundable: there is no payment, or less than `amount_minor` is left.
@@ -96,7 +96,7 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
         credits=to_take,
         from_sponsors=min(max(0, to_take), transfers.left_of(lot_entry=payout.entry_id)),
         available=CreditAccount.objects.get(entries=payout.entry_id).available,
-        # A sponsor that owes pays for nothing.
+        # Sponsors have no debt limit: a sponsor that owes credits pays for no calls.
         debt_limit=0 if payout.sponsor_id else rewards_queries.debt_limit_of(user=payout.user, now=now),
     )
 
@@ -189,7 +189,7 @@ def send(*, refund_id: str, now: datetime) -> Refund:
 
 
 def _parts_of(refund: Refund) -> list[tuple[str, int]]:
-    """Return the payments to refund with their amounts, the newest first; chosen once, so a repeat sends the same."""
+    """Return the payments to refund with their amounts, newest first; chosen once, so that a retry sends the same."""
     if refund.parts is None:
         parts = _choose_parts(refund.payout.payment_ids()[::-1], refund.amount_minor)
         Refund.objects.filter(pk=refund.pk, parts__isnull=True).update(parts=parts)
@@ -228,7 +228,7 @@ def _keep_error(waiting: QuerySet[Refund], error: DomainError, *, made: list[str
 
 
 def send_pending(*, now: datetime) -> int:
-    """Send pending refunds, as after a lost message; while Stripe is unavailable, all wait for the next sweep."""
+    """Send pending refunds, such as after a lost message. While Stripe is unavailable, all wait for the next sweep."""
     sweep = Sweep("refund")
     pending = Refund.objects.filter(status=_Status.PENDING).order_by("created_at")
     try:

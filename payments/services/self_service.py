@@ -38,7 +38,7 @@ def portal_page(*, user: User, return_url: str, now: datetime) -> str:
 
 
 def invoices(*, user: User, limit: int, after: str, now: datetime) -> InvoicePage:
-    """Return the user's invoices, newest first, that are older than the invoice `after`; none without a customer."""
+    """Return the user's invoices older than the invoice `after`, newest first; none if the user has no customer."""
 
     def ask(customer: Customer) -> InvoicePage:
         return get_billing_client().invoices(
@@ -49,7 +49,7 @@ def invoices(*, user: User, limit: int, after: str, now: datetime) -> InvoicePag
 
 
 def saved_card(*, user: User, now: datetime) -> SavedCard | None:
-    """Return the card that the user's next payment uses, which only Stripe stores; None without one."""
+    """Return the card that the user's next payment uses, or None. Only Stripe stores it."""
 
     def ask(customer: Customer) -> SavedCard | None:
         return get_billing_client().saved_card(customer_id=customer.stripe_customer_id)
@@ -58,7 +58,7 @@ def saved_card(*, user: User, now: datetime) -> SavedCard | None:
 
 
 def receipt_email(*, user: User, now: datetime) -> str:
-    """Return the e-mail address for the user's receipts, which only Stripe stores; empty for none."""
+    """Return the e-mail address for the user's receipts, empty if there is none. Only Stripe stores it."""
 
     def ask(customer: Customer) -> str:
         return get_billing_client().receipt_email(customer_id=customer.stripe_customer_id)
@@ -67,7 +67,7 @@ def receipt_email(*, user: User, now: datetime) -> str:
 
 
 def set_receipt_email(*, user: User, email: str, now: datetime) -> None:
-    """Set the e-mail address for the user's receipts; an empty one deletes it at Stripe."""
+    """Set the e-mail address for the user's receipts at Stripe; an empty one deletes it."""
 
     def change(customer: Customer) -> None:
         get_billing_client().set_receipt_email(customer_id=customer.stripe_customer_id, email=email)
@@ -76,7 +76,7 @@ def set_receipt_email(*, user: User, email: str, now: datetime) -> None:
 
 
 def _ask(user: User, ask: Callable[[Customer], _Result], nothing: _Result, now: datetime) -> _Result:
-    """Return the result of `ask`, or `nothing` for a user without a customer; a read creates none."""
+    """Return the result of `ask`, or `nothing` for a user without a customer: a read must not create one."""
     customer = Customer.objects.current().filter(user_id=user.pk).first()
     if customer is None:
         return nothing

@@ -1,8 +1,8 @@
 """
-Snapshots: what an event concerns is fetched from Stripe and then stored.
+Snapshots: the current state of the objects that an event is about, fetched from Stripe and then stored.
 
 An event's body is never applied. A snapshot is fetched outside any transaction and applied inside
-one, so neither the order of events nor repetition matters.
+one. Events may therefore arrive in any order, and more than once.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _Result = TypeVar("_Result")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """
-    Stripe's answers about one object, requested after `requested_at` and complete by `received_at`, by `db_now`.
+    Stripe's responses about one object, requested after `requested_at` and complete at `received_at` (by `db_now`).
 
     It is empty if `is_foreign`: the customer belongs to another system on the same Stripe account.
     """
@@ -45,21 +45,21 @@ class Snapshot:
     subscriptions: tuple[SubscriptionState, ...] = ()
     invoice: InvoiceState | None = None
     returned: ReturnedMoney | None = None
-    # The payment that a card network warns of.
+    # The payment of which a card network warns.
     warned_payment: str = ""
 
     def apply(self, *, cause: str, now: datetime) -> StripeEvent.Outcome:
         """
-        Write the answers and return the outcome; runs in the caller's transaction.
+        Store the responses and return the outcome; runs in the caller's transaction.
 
         Customers of other systems on the same Stripe account are ignored.
 
         Raises:
-            StaleSnapshot: another process may have stored a newer answer; fetch the snapshot again.
+            StaleSnapshot: another process may have stored a newer response; fetch the snapshot again.
             UnknownSubscription, RateMissing: a payout is due but cannot be posted yet.
         """
         customers = {customer.stripe_customer_id: customer for customer in self._customers()}
-        # Every customer is locked before the first decision.
+        # Lock every customer before the first decision.
         staleness = [
             record_sync(customer=customer, requested_at=self.requested_at, received_at=self.received_at)
             for customer in customers.values()
@@ -84,7 +84,7 @@ class Snapshot:
         return StripeEvent.Outcome.APPLIED if customers or self.invoice else StripeEvent.Outcome.NOTHING
 
     def _customers(self) -> QuerySet[Customer]:
-        """Return our customers that the answers concern, in the order of their locks."""
+        """Return our customers that the responses are about, in the order in which to lock them."""
         stripe_ids = {state.customer_id for state in self.subscriptions}
         payout = clawbacks.payout_of(self.returned) if self.returned is not None else None
         if payout is not None:
@@ -96,7 +96,7 @@ class Snapshot:
 
 
 def _warn_of(payment_intent_id: str, *, now: datetime) -> StripeEvent.Outcome:
-    """Mark the payment's payout, once, so that staff are alerted."""
+    """Mark the payment's payout as warned of, once, so that staff are alerted."""
     paid = Payout.objects.paid_by([payment_intent_id])
     if not paid.exists():
         return StripeEvent.Outcome.NOT_OURS
@@ -105,7 +105,7 @@ def _warn_of(payment_intent_id: str, *, now: datetime) -> StripeEvent.Outcome:
 
 
 def fetch_and_apply(*, fetch: Callable[[], Snapshot], apply: Callable[[Snapshot], _Result]) -> _Result:
-    """Fetch a snapshot and apply it in a transaction of `apply`; start over where it is stale."""
+    """Fetch a snapshot and call `apply`, which stores it in its own transaction; start over if it is stale."""
     for _ in range(MAX_RETRIES):
         snapshot = fetch()
         try:
@@ -117,11 +117,11 @@ def fetch_and_apply(*, fetch: Callable[[], Snapshot], apply: Callable[[Snapshot]
 
 def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
     """
-    Fetch everything that an event of this type concerns; the snapshot of other types is empty.
+    Fetch the state of all objects that an event of this type is about.
 
-    For a captured card, the customer's newest card first becomes the default, and open invoices of its subscriptions
-    are retried with it. It is also empty if an endpoint for all types got an event about an object that Stripe
-    has deleted since, such as a draft of an invoice.
+    After a card was captured, the customer's newest card first becomes the default, and open invoices of its
+    subscriptions are retried with it. The snapshot is empty for types that the service does not use, and if an endpoint
+    for all types received an event about an object that was deleted since, such as a draft invoice.
     """
     for prefix, fetch in _FETCHERS:
         if event_type.startswith(prefix):
@@ -134,7 +134,7 @@ def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
 
 
 def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
-    """Return an invoice of ours with its subscription and the returned money of its payment."""
+    """Return the snapshot of an invoice of ours, with its subscription and the returned money of its payments."""
     if not (invoice.is_ours and _is_ours(invoice.customer_id)):
         return _empty(is_foreign=True)
     client, requested_at = get_billing_client(), db_now()
@@ -158,7 +158,7 @@ def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
 
 
 def payment_snapshot(payment_intent_id: str) -> Snapshot:
-    """Return the returned money of a payment, with that of the other payments of its payout's invoice."""
+    """Return the snapshot of a payment's returned money, with that of the other payments of its payout's invoice."""
     requested_at = db_now()
     payout = Payout.objects.paid_by([payment_intent_id]).first()
     returned = clawbacks.read_returned_money(payout.payment_ids() if payout else [payment_intent_id])
@@ -189,11 +189,11 @@ def _fetch_card(object_id: str) -> Snapshot:
         return _empty(is_foreign=True)
     if not method_id or client.is_customer_deleted(customer_id=customer_id):
         return _empty()
-    # Not the card of this event: events arrive in any order, and an older event must not restore an older card.
+    # The newest card and not that of this event: events arrive in any order, and must not restore an older card.
     client.use_newest_card(customer_id=customer_id)
     for state in client.list_subscriptions(customer_id=customer_id):
         if state.status in Subscription.COLLECTABLE and state.latest_invoice_id:
-            with suppress(PaymentMethodRequired):  # The card was detached meanwhile.
+            with suppress(PaymentMethodRequired):  # The card was detached in the meantime.
                 client.pay_invoice(invoice_id=state.latest_invoice_id)
     requested_at = db_now()
     states = client.list_subscriptions(customer_id=customer_id)
@@ -201,7 +201,7 @@ def _fetch_card(object_id: str) -> Snapshot:
 
 
 def _fetch_customer(object_id: str) -> Snapshot:
-    """Store at once that a customer is deleted, since a deletion is final."""
+    """If the customer is deleted at Stripe, store that at once: it needs no snapshot, because it is final."""
     customer = Customer.objects.current().filter(stripe_customer_id=object_id).first()
     if customer is not None:
         note_if_deleted(customer=customer, now=clock.now())
@@ -238,7 +238,7 @@ _FETCHERS: tuple[tuple[str, Callable[[str], Snapshot]], ...] = (
     ("radar.early_fraud_warning.", _fetch_warned_payment),
 )
 
-# The event types that the webhook endpoint subscribes to, also used to fetch undelivered events.
+# The event types that the webhook endpoint subscribes to; the service also fetches undelivered events of these types.
 EVENT_TYPES = (
     "invoice.paid",
     "invoice.payment_failed",

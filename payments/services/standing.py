@@ -20,7 +20,7 @@ class NextStep(StrEnum):
     CAPTURE_CARD = "capture-card"
     CONFIRM = "confirm"
     PAY = "pay"
-    # The running period is not paid for, and upsert buys a month.
+    # In these cases, the current period is not paid for, and upsert buys a new month.
     REFUNDED = "refunded"
     DISPUTED = "disputed"
     NOT_PAID = "not-paid"
@@ -31,9 +31,9 @@ class SubscriptionReport:
     """
     The state of a subscription. Amounts are in minor units.
 
-    `paid_minor` is what the current period has cost less what was returned, None if it is not paid; `next_minor` what
-    the next invoice will charge as Stripe previewed it at `previewed_at`, None if there is none or none is known.
-    `open_minor` is None while Stripe cannot be asked. `client_secret` confirms the open payment. `others` are further
+    `paid_minor` is the price paid for the current period less returned money, None if it is not paid. `next_minor` is
+    the amount of the next invoice as Stripe previewed it at `previewed_at`, None without a next invoice or a preview.
+    `open_minor` is None while Stripe is unavailable. `client_secret` confirms the open payment. `others` are further
     live subscriptions of the user.
     """
 
@@ -50,10 +50,10 @@ class SubscriptionReport:
 
 def report(*, user: User, now: datetime) -> SubscriptionReport:
     """
-    Return the state of the user's live subscription, or else of the one that ended last.
+    Return the state of the user's live subscription, or else of the one that was created last.
 
-    Stripe is read for an open payment and for the next invoice. While Stripe is unavailable, our rows answer: the next
-    charge is the one previewed last.
+    Reads an open payment and the next invoice from Stripe. While Stripe is unavailable, the report uses only our rows,
+    with the next charge as last previewed.
 
     Raises:
         NoSubscription: the user never had one.
@@ -78,7 +78,7 @@ def report(*, user: User, now: datetime) -> SubscriptionReport:
 
 
 def _open_payment(row: Subscription, *, now: datetime) -> tuple[SubscriptionState | None, bool]:
-    """Return Stripe's state of a subscription that waits for a payment, and whether Stripe could not be asked."""
+    """Return Stripe's state of a subscription that waits for a payment, and whether Stripe was unavailable."""
     if row.status not in Subscription.COLLECTABLE:
         return None, False
     try:
@@ -92,10 +92,10 @@ def _open_payment(row: Subscription, *, now: datetime) -> tuple[SubscriptionStat
 
 
 def _next_charge(row: Subscription, *, now: datetime) -> tuple[int | None, datetime | None]:
-    """Return what the next invoice will charge, with quantities, discounts, tax and further lines: Stripe's preview."""
+    """Return the amount of the next invoice as Stripe previews it, tax and discounts included, and when it did."""
     try:
         if _charges_no_more(row) and row.status not in Subscription.ENDED:
-            # A clerk may have resumed it at Stripe's dashboard, and the event has not arrived.
+            # Staff may have resumed the subscription in Stripe's dashboard, and the event has not arrived yet.
             synchronisation.refresh(
                 customer=row.customer, subscription_id=row.stripe_subscription_id, now=now
             )
@@ -103,18 +103,18 @@ def _next_charge(row: Subscription, *, now: datetime) -> tuple[int | None, datet
         if _charges_no_more(row):
             return None, None
         if row.status == Subscription.Status.INCOMPLETE:
-            return row.amount_minor, row.synced_at  # Stripe previews nothing before the first payment.
+            return row.amount_minor, row.synced_at  # Stripe has no preview before the first payment.
         charge = get_billing_client().next_charge(subscription_id=row.stripe_subscription_id)
     except BillingUnavailable:
         return (None, None) if _charges_no_more(row) else (row.next_minor, row.next_previewed_at)
-    # A preview of other terms than the row's would outlive them.
+    # Store the preview only if the row still has the terms that were previewed.
     same = Subscription.objects.filter(pk=row.pk, amount_minor=row.amount_minor, status=row.status)
     same.update(next_minor=charge, next_previewed_at=now)
     return charge, now
 
 
 def _charges_no_more(row: Subscription) -> bool:
-    """Return whether Stripe charges nothing when the running period ends, as far as the row knows."""
+    """Return whether, according to the row, Stripe will charge nothing when the current period ends."""
     rests = row.is_resting and (row.rests_until is None or row.rests_until > row.current_period_end)
     return row.status in Subscription.ENDED or row.cancels_at_period_end or rests
 
@@ -131,11 +131,11 @@ def _next_step(row: Subscription, state: SubscriptionState | None, *, now: datet
 
 def unpaid_month(row: Subscription, *, now: datetime) -> NextStep | None:
     """
-    Return why the running period of an active subscription is not paid for; None if it is, or if Stripe still collects.
+    Return why the current period of an active subscription is not paid for; None if it is, or if Stripe still collects.
 
-    Money that was returned in full counts as not paid. So does an invoice that was settled without a payment: voided,
-    written off, discounted to nothing, or paid outside of Stripe. A balance is money that an earlier invoice collected,
-    or a gift; it pays every invoice until it is used up.
+    A period whose money was returned in full counts as not paid. So does one whose invoice was settled without a
+    payment: voided, written off, discounted to nothing, or paid outside of Stripe. A credit balance does count as
+    payment: it is money of an earlier invoice, or a gift.
     """
     if row.status != Subscription.Status.ACTIVE:
         return None

@@ -28,7 +28,7 @@ from payments.stripe.client import SubscriptionState
 from users.models import User
 
 _Kind = BillingOperation.Kind
-# A request that loses to a concurrent one in each step gives up after this many.
+# A request gives up after this many steps; only one that loses to concurrent requests every time needs so many.
 _MAX_STEPS = 4
 
 
@@ -46,9 +46,9 @@ def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscr
     Create the user's subscription, or change the live one to match `request`; a repeat changes nothing.
 
     A changed amount applies from the next period. For an incomplete subscription, the same values retry its open
-    invoice and other values replace it. One that is paused, or whose running month was refunded, disputed or settled
-    without a payment, is replaced by one that begins with a paid month. An uncollected renewal is retried with the
-    newest card. Collection that staff have paused is resumed.
+    invoice, and other values replace the subscription. A subscription that is paused, or whose current month was
+    refunded, disputed or settled without a payment, is replaced by one that begins with a paid month. An uncollected
+    renewal is retried with the newest card. If staff have paused collection, it is resumed.
 
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the request is not possible.
@@ -72,7 +72,7 @@ def check_sellable(*, request: SubscriptionRequest) -> None:
     Refuse a currency or an amount that cannot be charged.
 
     Raises:
-        CurrencyNotSupported, AmountTooSmall, AmountTooLarge: with the allowed values.
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge: the error names the allowed values.
     """
     supported = settings.BILLING_CURRENCIES
     if request.currency not in supported:
@@ -95,21 +95,21 @@ def _step(
     for other in others:
         _cancel_now(user=user, customer=customer, subscription_id=other.subscription_id, now=now)
     if state.status in Subscription.COLLECTABLE:
-        # The list does not contain what the open payment waits for.
+        # Stripe's list lacks the details of the open payment.
         state = synchronisation.refresh(customer=customer, subscription_id=state.subscription_id, now=now)
     if not _is_live(state):
         return None
     if state.status == Subscription.Status.INCOMPLETE:
         return _pay_or_replace(user=user, customer=customer, state=state, request=request, now=now)
     if state.status == Subscription.Status.PAUSED or _is_unpaid(state, now=now):
-        # It collects nothing now. Its replacement begins with a paid month.
+        # The subscription collects nothing now, so replace it with one that begins with a paid month.
         _require_card(customer)
         _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
         return None
     if state.currency != request.currency:
         raise CurrencyFixed(f"The live subscription is in {state.currency}.", currency=state.currency)
     changed = _change(user=user, customer=customer, state=state, request=request, now=now)
-    # Stripe keeps the draft of a month that began while collection was paused.
+    # A month that began while collection was paused has left a draft invoice at Stripe.
     is_left_over = state.is_resting and changed.latest_invoice == Settlement.WAITING
     if changed.status in Subscription.OVERDUE or is_left_over:
         return _collect(customer=customer, state=changed, now=now)
@@ -118,9 +118,9 @@ def _step(
 
 def _live_at_stripe(*, customer: Customer, now: datetime) -> list[SubscriptionState]:
     """
-    Store and return the customer's live subscriptions to our product, also those made by staff.
+    Store and return the customer's live subscriptions to our product, including those that staff created.
 
-    The one to keep is first: an active one, of these the oldest, as `Subscription.objects.kept_first` orders our rows.
+    The one to keep comes first, in the order of `Subscription.objects.kept_first`: active ones first, then by age.
     """
     client, requested_at = get_billing_client(), synchronisation.db_now()
     listed = list(client.live_subscriptions(customer_id=customer.stripe_customer_id))[::-1]
@@ -137,7 +137,7 @@ def _live_at_stripe(*, customer: Customer, now: datetime) -> list[SubscriptionSt
 
 
 def _is_unpaid(state: SubscriptionState, *, now: datetime) -> bool:
-    """Return whether the running period was not paid with money that was kept, and will not be by itself."""
+    """Return whether no kept payment covers the current period, and Stripe will not collect one by itself."""
     row = Subscription.objects.get(stripe_subscription_id=state.subscription_id)
     return standing.unpaid_month(row, now=now) is not None
 
@@ -213,8 +213,8 @@ def _pay_or_replace(
 
 
 def _collect(*, customer: Customer, state: SubscriptionState, now: datetime) -> SubscriptionState:
-    """Retry the newest invoice with the newest card, and return the subscription's state after it."""
-    # The wallet may have just captured another card whose webhook has not arrived.
+    """Retry the newest invoice with the newest card, and return the subscription's new state."""
+    # The wallet may have just captured another card, whose webhook has not arrived yet.
     get_billing_client().use_newest_card(customer_id=customer.stripe_customer_id)
     get_billing_client().pay_invoice(invoice_id=state.latest_invoice_id)
     return synchronisation.refresh(customer=customer, subscription_id=state.subscription_id, now=now)
@@ -222,14 +222,14 @@ def _collect(*, customer: Customer, state: SubscriptionState, now: datetime) -> 
 
 def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
     """
-    Cancel the user's subscription, at once or at the end of the current period; several live ones are all cancelled.
+    Cancel all live subscriptions of the user, at once or at the end of the current period.
 
-    Cancelling at once ends the allowance without a refund; credits stay. Cancelling at the period's end again changes
-    nothing; a subscription that has ended cannot be cancelled.
+    Cancelling at once ends the allowance without a refund; credits stay. Repeating a cancellation at the period's end
+    changes nothing.
 
     Raises:
         NoSubscription: the user has no live subscription.
-        BillingRefused: it also bills other products, so it can only be cancelled at once.
+        BillingRefused: the subscription also bills other products, so it can only be cancelled at once.
     """
     before = Subscription.objects.live().filter(user_id=user.pk).kept_first().first()
     customer = Customer.objects.current().filter(user_id=user.pk).first()
@@ -247,7 +247,7 @@ def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
 
 
 def _cancel_at_period_end(*, user: User, customer: Customer, state: SubscriptionState, now: datetime) -> None:
-    kept = replace(state, is_plain=True)  # Its items stay unchanged.
+    kept = replace(state, is_plain=True)  # Leaves the items unchanged.
     request = SubscriptionRequest(state.amount_minor, state.currency, cancels_at_period_end=True)
     _change(user=user, customer=customer, state=kept, request=request, now=now)
 

@@ -1,9 +1,10 @@
 """
-Stores subscriptions and purchases as Stripe has them; an older answer never overwrites a newer one.
+Stores the state of subscriptions and purchases at Stripe; an older response never overwrites a newer one.
 
-Two processes may read from Stripe in one order and write in the other. So each reads `db_now` before and after its
-request, and `record_sync` decides under the customer's lock whether an answer is stale: another answer arrived after
-this one was requested. A stale answer that agrees with the rows is accepted; one that differs is fetched again.
+Two processes may read from Stripe in one order and write in the other. Each therefore reads `db_now` before and after
+its request. Under the customer's lock, `record_sync` decides whether a response is stale, which means that another
+response arrived after this one was requested. A stale response that agrees with the rows is accepted; if it differs,
+the object is fetched again.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from payments.services import payouts
 from payments.stripe import get_billing_client
 from payments.stripe.client import InvoiceState, SubscriptionState
 
-# How often a stale answer is fetched again while other processes keep writing.
+# How often to fetch again after a stale response, while other processes keep writing.
 MAX_RETRIES = 5
 
 
@@ -35,10 +36,10 @@ def db_now() -> datetime:
 
 def record_sync(*, customer: Customer, requested_at: datetime, received_at: datetime) -> bool:
     """
-    Lock the customer and store when its newest answer arrived; runs in the caller's transaction.
+    Lock the customer and store when its newest response arrived; runs in the caller's transaction.
 
-    Returns whether answers requested and received at these times are stale: an answer that arrived after
-    `requested_at` is stored. The lock serialises the states of one customer.
+    Returns whether responses requested and received at these times are stale: one that arrived after `requested_at` is
+    already stored. The lock serialises the writes for one customer.
     """
     last_synced_at = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk).last_synced_at
     if last_synced_at is None or last_synced_at < received_at:
@@ -50,10 +51,10 @@ def store_subscription(
     *, customer: Customer, state: SubscriptionState, is_stale: bool, now: datetime, is_paid: bool = False
 ) -> None:
     """
-    Write the state; runs in the caller's transaction, after `record_sync`.
+    Store the state; runs in the caller's transaction, after `record_sync`.
 
-    A subscription without an item of our product is stored as ended, and only if we have its row, or if `is_paid`: it
-    was ours when it was paid.
+    A subscription without an item of our product is stored as ended, but only if it has a row, or if `is_paid`, which
+    means that it was ours when it was paid.
 
     Raises:
         StaleSnapshot: the state is stale and differs from the stored one.
@@ -65,7 +66,7 @@ def store_subscription(
     if is_stale and not rows.filter(**fields).exists():
         raise StaleSnapshot
     if state.is_ours:
-        # A preview for other terms does not show the next charge.
+        # The stored preview does not apply to other terms.
         rows.exclude(**{name: fields[name] for name in _TERMS}).update(
             next_minor=None, next_previewed_at=None
         )
@@ -102,9 +103,9 @@ def _fields_of(state: SubscriptionState) -> dict[str, Any]:
 
 def store_purchase(*, customer: Customer, invoice: InvoiceState, now: datetime) -> None:
     """
-    Write how a one-off invoice ended; runs in the caller's transaction, after `record_sync`.
+    Store the outcome of a one-off invoice; runs in the caller's transaction, after `record_sync`.
 
-    One that staff made at Stripe becomes a purchase once it brought money. A paid purchase stays paid.
+    An invoice that staff created at Stripe becomes a purchase once its money was collected. A paid purchase stays paid.
     """
     status = _ENDS.get(invoice.status)
     if invoice.subscription_id or status is None:
@@ -135,7 +136,7 @@ def _uuid_of(text: str) -> UUID | None:
 
 
 def _fields_of_lost(state: SubscriptionState, row: Subscription | None, *, now: datetime) -> dict[str, Any]:
-    """Return the fields of a subscription that has lost our product; a known one keeps what it had until then."""
+    """Return the fields of a subscription from which our product was removed; a stored one keeps its other values."""
     ended = {
         "status": Subscription.Status.CANCELED,
         "ended_at": (row and row.ended_at) or state.ended_at or now,
@@ -144,7 +145,7 @@ def _fields_of_lost(state: SubscriptionState, row: Subscription | None, *, now: 
 
 
 def refresh(*, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:
-    """Fetch a subscription of this customer of ours, store it and return the stored state."""
+    """Fetch a subscription of this customer, store it and return the stored state."""
     requested_at = db_now()
     state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
     return store_latest(customer=customer, state=state, requested_at=requested_at, now=now)
@@ -169,7 +170,7 @@ def store_latest(
     on_stored: Callable[[SubscriptionState], object] | None = None,
 ) -> SubscriptionState:
     """
-    Store a state requested at `requested_at`, or a newer one where it is stale; return the stored state.
+    Store a state requested at `requested_at`, or fetch and store a newer one if it is stale; return the stored state.
 
     `on_stored` runs in the same transaction.
     """
@@ -191,7 +192,7 @@ def store_latest(
 
 def note_if_deleted(*, customer: Customer, now: datetime) -> bool:
     """
-    Store that Stripe has deleted the customer, and the end of its subscriptions; False if it has not.
+    If the customer is deleted at Stripe, store that and the end of its subscriptions; return whether it is.
 
     A customer unknown to Stripe does not count as deleted: the key probably belongs to another account.
     """
@@ -207,7 +208,7 @@ def refresh_subscriptions(*, now: datetime) -> int:
     """
     Store every live subscription of our customers, as Stripe lists them; return how many were stored.
 
-    Also those that only Stripe has, and those that are live only here.
+    Includes subscriptions that have no row yet, and rows that are live but not in Stripe's list.
     """
     sweep = Sweep("subscription")
     listed, requested_at = set(), db_now()

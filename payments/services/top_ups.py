@@ -1,9 +1,9 @@
 """
-Automatic top-up: with a user's consent, a pack is bought when few credits are left.
+Automatic top-up: with a user's consent, the service buys a pack when few credits are left.
 
-`run` is a periodic task, so that a relay call never waits for a purchase. One conditional UPDATE of the consent decides
-that a purchase begins; it locks the row, on which the month's limit is then computed. A purchase that fails pauses the
-top-up until the user consents again, so it is never tried in a loop.
+`run` is a periodic task, so that a relay call never waits for a purchase. A conditional UPDATE of the consent claims it
+for one purchase; under the lock of this row, the service then checks the month's limit. A purchase that fails pauses
+the top-up until the user consents again, so it is not retried in a loop.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from payments.services.customers import with_customer
 from payments.services.purchases import Order
 from users.models import User
 
-# Longer than a purchase takes. Users who need more credits sooner buy them by hand.
+# The least time between two purchases, longer than a purchase takes. Users who need credits sooner can buy them.
 COOLDOWN = timedelta(minutes=10)
 _ABANDONED_AFTER = timedelta(minutes=1)
 _MAX_BEGUN = 200
@@ -49,7 +49,7 @@ class Terms:
 
 def consent(*, user: User, terms: Terms, now: datetime) -> AutoTopUp:
     """
-    Turn automatic top-up on with these terms, instead of any earlier ones.
+    Turn automatic top-up on with these terms, and withdraw any earlier consent.
 
     Raises:
         UnknownPack: the pack is not offered.
@@ -81,7 +81,7 @@ def consent(*, user: User, terms: Terms, now: datetime) -> AutoTopUp:
 
 
 def withdraw(*, user: User, now: datetime) -> None:
-    """Turn automatic top-up off; a purchase in progress that is not paid yet is not paid any more."""
+    """Turn automatic top-up off. A purchase in progress that is not paid yet will not be charged."""
     in_force(user).update(withdrawn_at=now)
 
 
@@ -96,7 +96,7 @@ def current_or_last(user: User) -> AutoTopUp | None:
 
 
 def spent_minor(top_up: AutoTopUp, *, now: datetime) -> int:
-    """Return what automatic purchases of the user have cost in this month; those in progress count, voided ones not."""
+    """Return the cost of the user's automatic purchases of this UTC month, including open but not voided ones."""
     begins_at = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     rows = Purchase.objects.filter(
         user_id=top_up.user_id, top_up__isnull=False, created_at__gte=begins_at, currency=top_up.currency
@@ -134,7 +134,7 @@ def _active(rows: QuerySet[AutoTopUp], now: datetime) -> QuerySet[AutoTopUp]:
 
 
 def _abandoned(now: datetime) -> list[Purchase]:
-    """Return automatic purchases whose process has died, or for which Stripe did not answer."""
+    """Return open automatic purchases to continue: their process has died, or Stripe did not answer."""
     rows = Purchase.objects.filter(
         status=_Status.OPEN, top_up__isnull=False, created_at__lt=now - _ABANDONED_AFTER
     )
@@ -173,7 +173,7 @@ def _begin(top_up: AutoTopUp, *, customer: Customer, now: datetime) -> Purchase 
 
 
 def _finish(purchase: Purchase, *, now: datetime) -> bool:
-    """Collect the purchase; one that cannot be paid is voided, and pauses the top-up."""
+    """Collect the purchase; if it cannot be paid, void it and pause the top-up. Return whether it was paid."""
     top_up = purchase.top_up
     assert top_up is not None  # noqa: S101 - the caller has chosen automatic ones
     may_pay = partial(_is_in_force, top_up)
@@ -204,9 +204,9 @@ _REASONS: tuple[tuple[type[DomainError], _Reason], ...] = (
 
 
 def _fail(purchase: Purchase, top_up: AutoTopUp, error: DomainError, *, now: datetime) -> bool:
-    """Pause the top-up for the error, and give the purchase up; return whether it was paid meanwhile after all."""
+    """Pause the top-up because of the error, and void the purchase; return whether it was paid after all."""
     reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
-    if reason is not None:  # Otherwise the user has withdrawn, or is buying by hand.
+    if reason is not None:  # Otherwise the user has withdrawn the consent, or is buying credits.
         pause(top_up, reason, now=now, decline_code=str(error.members.get("declineCode", "")))
     return _give_up(purchase, now=now)
 
@@ -217,6 +217,6 @@ def _give_up(purchase: Purchase, *, now: datetime) -> bool:
 
 
 def pause(top_up: AutoTopUp, reason: _Reason, *, now: datetime, decline_code: str = "") -> None:
-    """Buy nothing more until the user consents again."""
+    """Pause automatic top-up until the user consents again."""
     rows = AutoTopUp.objects.filter(pk=top_up.pk, paused_at=None)
     rows.update(paused_at=now, paused_reason=reason, decline_code=decline_code[:64])

@@ -10,12 +10,12 @@ _installed: BillingClient | None = None
 
 
 def get_billing_client() -> BillingClient:
-    """Return the process's client: the installed one, else one for `settings.STRIPE_*`, created once."""
+    """Return the process's client: the installed one, or else one created once from `settings.STRIPE_*`."""
     return _stripe_client() if _installed is None else _installed
 
 
 def set_billing_client(client: BillingClient | None) -> None:
-    """Install another client for this process; with None, create the client of the settings again."""
+    """Install another client for this process; None returns to a client created from the settings."""
     global _installed  # noqa: PLW0603
     _installed = client
     _stripe_client.cache_clear()
@@ -24,7 +24,7 @@ def set_billing_client(client: BillingClient | None) -> None:
 @cache
 def _stripe_client() -> BillingClient:
     from payments.stripe.sdk import (
-        StripeBillingClient,  # the import is slow, and many processes never need it
+        StripeBillingClient,  # imported here because it is slow, and many processes never need it
     )
 
     return StripeBillingClient(

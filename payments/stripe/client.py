@@ -16,7 +16,7 @@ TEST_PREFIXES = ("sk_test_", "rk_test_")
 
 
 def is_live_key(secret_key: str) -> bool:
-    """Return whether this secret or restricted key is of Stripe's live mode, where real money moves."""
+    """Return whether this secret or restricted key is a live-mode key, which moves real money."""
     return secret_key.startswith(LIVE_PREFIXES)
 
 
@@ -33,7 +33,7 @@ class CustomerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedCard:
-    """The details by which users recognise their card; `brand` is Stripe's word, such as visa."""
+    """The details by which users recognise their card; `brand` is Stripe's name, such as `visa`."""
 
     brand: str
     last4: str
@@ -50,9 +50,9 @@ class SubscriptionState:
     bills exactly one of our items, with quantity 1. `item_id` is the first of our items, `other_item_ids` are the
     others; `amount_minor` is the sum of their prices times quantities.
 
-    `latest_invoice_id` is empty if there is none yet. For the status `incomplete`, `past_due` or `unpaid`, `open_minor`
-    is the amount of the open invoice. `payment_client_secret` is set while the invoice's payment waits for the card
-    holder, `decline_code` if the payment was declined.
+    `latest_invoice_id` is empty if there is no invoice yet. For the status `incomplete`, `past_due` or `unpaid`,
+    `open_minor` is the amount of the open invoice. `payment_client_secret` is set while the invoice's payment waits for
+    the card holder, `decline_code` if the payment was declined.
     """
 
     subscription_id: str
@@ -73,14 +73,14 @@ class SubscriptionState:
     is_ours: bool = True
     is_shared: bool = False
     is_plain: bool = True
-    # How its latest invoice for a period was settled, or that it waits; empty if there is none.
+    # How the latest invoice for a period was settled, or that it is waiting; empty if there is none.
     latest_invoice: str = ""
-    # When it ends by a date that was set at Stripe, which may be the period's end.
+    # When the subscription ends, if a date was set at Stripe; it may be the period's end.
     cancels_at: datetime | None = None
-    # Stripe makes invoices without collecting them; until when, if a date was set.
+    # Whether collection is paused (Stripe creates invoices but does not collect them), and until when, if known.
     is_resting: bool = False
     rests_until: datetime | None = None
-    # A schedule at Stripe decides its next amounts and its end.
+    # Whether a schedule at Stripe decides the next amounts and the end.
     is_scheduled: bool = False
 
 
@@ -111,20 +111,20 @@ class InvoiceState:
     tax_minor: int = 0
     other_minor: int = 0
     is_ours: bool = True
-    # The intents of further payments, where several were needed to pay it.
+    # The intents of further payments, if several were needed to pay the invoice.
     further_payment_ids: tuple[str, ...] = ()
-    # How it was settled.
+    # How the invoice was settled.
     settlement: str = Settlement.COLLECTED
     # The number that the payer sees.
     number: str = ""
-    # The payer's country, where Stripe computes tax.
+    # The payer's country, for which Stripe computes tax.
     country: str = ""
-    # The key of the command that created it; empty if staff or a subscription did.
+    # The key of the command that created the invoice; empty if staff or a subscription created it.
     operation: str = ""
 
     @property
     def payment_ids(self) -> tuple[str, ...]:
-        """The payment intents of all of its payments."""
+        """The payment intents of all payments of the invoice."""
         return (self.payment_intent_id, *self.further_payment_ids) if self.payment_intent_id else ()
 
 
@@ -161,7 +161,7 @@ class InvoiceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvoicePage:
-    """Invoices, newest first, and whether there are older ones than `last_id`."""
+    """Invoices, newest first, and whether there are more that are older than `last_id`."""
 
     invoices: tuple[InvoiceSummary, ...]
     has_more: bool
@@ -187,7 +187,7 @@ class ReturnedMoney:
     """
     All money of a payment that was returned so far: refunds that did not fail, and withdrawn disputed sums.
 
-    If several payments paid an invoice, it is the sum of their money, with the first payment's intent.
+    If several payments paid an invoice, the amounts are sums over them, and the intent is that of the first.
     """
 
     payment_intent_id: str
@@ -252,7 +252,7 @@ class BillingClient(Protocol):
         """
         Delete the customer with its cards and subscriptions permanently; repeating this changes nothing.
 
-        One with a live subscription to another product stays, without what we have written on it.
+        A customer with a live subscription to another product stays, but the data that this service wrote is removed.
         """
 
     def create_setup_intent(self, *, customer_id: str) -> str:
@@ -306,8 +306,8 @@ class BillingClient(Protocol):
         """
         Set the amount from the next period on (None keeps it), and whether the current period is the last.
 
-        A changed amount is that of one item with quantity 1; `other_item_ids` are removed. One that `resumes` is
-        collected again after staff have paused that.
+        A changed amount becomes that of one item with quantity 1, and `other_item_ids` are removed. `resumes` ends a
+        pause of collection.
         """
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
@@ -323,11 +323,11 @@ class BillingClient(Protocol):
         """
         Create a one-off invoice for our product, with tax in the amount, and return its id; nothing is collected.
 
-        Where Stripe `has_expired_key`, the invoice that the key has created is looked for first.
+        With `has_expired_key`, Stripe may have forgotten the key, so the client first looks for the invoice it created.
         """
 
     def void_invoice(self, *, invoice_id: str) -> None:
-        """Void an open invoice, or delete a draft, so that it is never collected; one that is paid or void stays."""
+        """Void an open invoice, or delete a draft, so that it is never collected; leave any other invoice unchanged."""
 
     def open_payment(self, *, invoice_id: str) -> OpenPayment:
         """Read what the payment of an open invoice waits for."""
@@ -344,16 +344,16 @@ class BillingClient(Protocol):
         """Read a subscription."""
 
     def next_charge(self, *, subscription_id: str) -> int | None:
-        """Return what Stripe previews that the next invoice of a subscription will charge; None if there is none."""
+        """Return the amount of a subscription's next invoice as Stripe previews it; None if there will be none."""
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         """Read all subscriptions of a customer to our product, including ended ones, newest first."""
 
     def pay_invoice(self, *, invoice_id: str) -> None:
-        """Try to collect an open or draft invoice; after a decline, the state of its subscription has the reason."""
+        """Try to collect an open or draft invoice. If the card is declined, the subscription's state has the reason."""
 
     def use_newest_card(self, *, customer_id: str) -> None:
-        """Make the card captured last the default of the customer and of the live subscriptions."""
+        """Make the most recently captured card the default of the customer and its live subscriptions."""
 
     def payment_method_of_setup(self, *, setup_intent_id: str) -> tuple[str, str]:
         """Return (customer id, payment method id) of a succeeded setup intent."""
@@ -362,10 +362,10 @@ class BillingClient(Protocol):
         """Read an invoice."""
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
-        """Read paid invoices created since then, and older ones paid since then (events of 30 days), page by page."""
+        """Read paid invoices created since then, and older ones paid since then, if within 30 days; page by page."""
 
     def part_paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
-        """Read the invoices created since then of which a part was paid, but not all; page by page."""
+        """Read the partly paid invoices created since then, page by page."""
 
     def customers(self) -> Iterator[CustomerState]:
         """Read every customer of the account that is not deleted, including those of other systems, page by page."""
@@ -397,12 +397,12 @@ class BillingClient(Protocol):
         """Read events that no webhook endpoint has accepted, oldest first, each with a body to store."""
 
     def account_state(self) -> AccountState:
-        """Read those settings of the Stripe account that Stripe's API returns."""
+        """Read the settings of the Stripe account, as far as Stripe's API returns them."""
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent | None:
         """
-        Check a webhook's signature (two secrets during rotation), age and mode; None for an event that we do not use.
+        Check a webhook's signature (against two secrets during rotation), age and mode; None for events of no use here.
 
         Raises:
-            WebhookRefused: Stripe did not just send it to this service.
+            WebhookRefused: Stripe did not send it to this service just now.
         """

@@ -25,10 +25,10 @@ from payments.stripe.client import (
 )
 from payments.stripe.requests import GuardedClient, translated_errors
 
-# The version that `objects` reads. It is pinned, so that an upgrade of the package does not change Stripe's answers.
+# The API version that `objects` reads. It is pinned so that an upgrade of the SDK does not change Stripe's responses.
 API_VERSION = "2026-10-28.endive"
 PAGE = {"limit": 100}
-# Stripe takes no more types of events in one request.
+# Stripe accepts at most this many event types in one request.
 _MOST_TYPES = 20
 _NETWORK_RETRIES = 2
 # Invoices that can be paid. Paying a draft finalizes it; renewals of an `unpaid` subscription stay drafts.
@@ -39,7 +39,7 @@ _LATEST_OF_EACH = ["data.latest_invoice"]
 
 
 class Lookups:
-    """Reads of the Stripe account that a key belongs to."""
+    """Reads from the Stripe account of one key."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Lookups:
         automatic_tax: bool = False,
         places: int = 10,
     ) -> None:
-        """Let at most `places` threads of this process wait for Stripe."""
+        """Create a client; at most `places` threads of this process wait for Stripe at the same time."""
         self._webhook_secrets = tuple(webhook_secrets)
         self._timeout_seconds = timeout_seconds
         self._product_id, self._has_product = product_id, False
@@ -115,7 +115,7 @@ class Lookups:
         query = {"status": "paid", **_created_since(since), "expand": ["data.payments"]}
         with translated_errors():
             yield from map(self._invoice_state, self._v1.invoices.list(query).auto_paging_iter())
-            # Stripe lists invoices by creation time only; an invoice may be paid on its page months later.
+            # Stripe lists invoices by creation time only, but one may be paid on its hosted page months later.
             events = self._v1.events.list({"types": ["invoice.paid"], **_created_since(since)})
             for event in events.auto_paging_iter():
                 if event.data.object.created < int(since.timestamp()):
@@ -139,7 +139,7 @@ class Lookups:
             page = self._v1.invoices.list(query)
             ours = [row for row in page.data if row.status != "draft" and self._has_our_product(row)]
         summaries = tuple(map(objects.invoice_summary, ours))
-        # A draft may be the last row of Stripe's page.
+        # The last row of Stripe's page, which may be an omitted draft.
         last_id = page.data[-1].id if page.data else ""
         return InvoicePage(invoices=summaries, has_more=bool(page.has_more), last_id=last_id)
 
@@ -160,7 +160,7 @@ class Lookups:
     def live_subscriptions(self, *, customer_id: str = "") -> Iterator[SubscriptionState]:
         query = {**PAGE, "expand": _LATEST_OF_EACH, **({"customer": customer_id} if customer_id else {})}
         with translated_errors():
-            # Without a status, Stripe omits only cancelled subscriptions.
+            # Without a status filter, Stripe omits only cancelled subscriptions.
             for row in self._v1.subscriptions.list(query).auto_paging_iter():
                 state = self._state_of(row)
                 if state.is_ours and state.status not in Subscription.ENDED:
@@ -221,14 +221,14 @@ class Lookups:
         query = {"delivery_success": False, **_created_since(since)}
         groups = [list(types[start : start + _MOST_TYPES]) for start in range(0, len(types), _MOST_TYPES)]
         with translated_errors():
-            # Stripe lists the newest first. Only the bytes are kept: the SDK's objects are large, and after days
-            # without webhooks there are many.
+            # Stripe lists the newest first. Only the bytes are kept in memory: the SDK's objects are large, and
+            # there are many after days without webhooks.
             received = [
                 _received(row.to_dict())
                 for group in groups
                 for row in self._v1.events.list({**query, "types": group}).auto_paging_iter()
             ]
-        # Oldest first, also of one second.
+        # Oldest first, also among events of the same second.
         received.reverse()
         yield from sorted(received, key=lambda pair: pair[0].created_at)
 
@@ -274,7 +274,7 @@ class Lookups:
         )
 
     def _payments_of(self, invoice: Any) -> list[Any]:
-        """Return every payment; Stripe embeds only the first ones, where they are expanded."""
+        """Return every payment; if expanded, Stripe embeds only the first ones."""
         payments = getattr(invoice, "payments", None)
         if payments is None or not payments.has_more:
             return list(payments.data) if payments else []
@@ -319,14 +319,14 @@ class Lookups:
         intent = self._v1.payment_intents.retrieve(intent_id)
         failure = intent.last_payment_error
         code = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
-        # A bank may decline a payment that it wants confirmed; the wallet then confirms the same payment.
+        # A bank may decline a payment because it requires 3-D Secure; the wallet then confirms the same payment.
         if intent.status == "requires_action" or code == "authentication_required":
             return OpenPayment(client_secret=str(intent.client_secret))
         return OpenPayment(decline_code=str(code))
 
 
 def is_deleted(row: Any) -> bool:
-    """Return whether this is Stripe's stub of a deleted customer or product."""
+    """Return whether this is the stub that Stripe returns for a deleted customer or product."""
     return bool(getattr(row, "deleted", False))
 
 
@@ -340,7 +340,7 @@ def _received(event: dict[str, Any]) -> tuple[ReceivedEvent, bytes]:
 
 def _withdrawn(dispute: Any) -> int:
     """
-    Return how much of the disputed sum is out of our account right now: withdrawn, and not reinstated since.
+    Return how much of the disputed sum was withdrawn from our account and not reinstated since.
 
     The movements may be in another currency than the payment, so only their proportion is used.
     """

@@ -1,4 +1,4 @@
-"""Converts Stripe's objects to our values, for API version 2026-10-28."""
+"""Converts Stripe's objects to our values, for the API version in `lookups.API_VERSION`."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ def subscription_state(
     decline_code: str = "",
     open_minor: int = 0,
 ) -> SubscriptionState:
-    """Read a subscription with all of its `items`; other products' items give the period if it has none of ours."""
+    """Read a subscription with all of its `items`. Without an item of ours, the period is that of another item."""
     ours = [item for item in items if id_of(item.price.product) == product_id]
     item = (ours or items)[0]
     pause = getattr(subscription, "pause_collection", None)
@@ -72,13 +72,13 @@ def subscription_state(
 
 
 def _quantity(item: Any) -> int:
-    """Return an item's quantity; metered ones have none."""
+    """Return an item's quantity; 1 for metered items, which have none."""
     quantity = getattr(item, "quantity", None)
     return 1 if quantity is None else int(quantity)
 
 
 def _ends_with_period(subscription: Any, item: Any) -> bool:
-    """Return whether no further period is billed; Stripe's portal sets a date instead of the flag."""
+    """Return whether no further period is billed, by the flag or by an end date, which Stripe's portal sets."""
     ends_at = getattr(subscription, "cancel_at", None)
     return bool(subscription.cancel_at_period_end) or (
         ends_at is not None and int(ends_at) <= int(item.current_period_end)
@@ -86,7 +86,7 @@ def _ends_with_period(subscription: Any, item: Any) -> bool:
 
 
 def settlement_of(invoice: Any) -> Settlement:
-    """Return how an invoice was settled; one of several ways is the first of: by card, outside of Stripe, others."""
+    """Return how an invoice was settled. Of several ways, a payment at Stripe wins, then one outside of Stripe."""
     by_status = {"void": Settlement.VOID, "uncollectible": Settlement.UNCOLLECTIBLE, "paid": None}
     settled = by_status.get(invoice.status, Settlement.WAITING)
     if settled is not None:
@@ -104,7 +104,7 @@ def settlement_of(invoice: Any) -> Settlement:
 
 
 def _latest_settlement(subscription: Any) -> str:
-    """Return how the latest invoice for a period was settled; one of a change in between does not settle a period."""
+    """Return how the latest invoice for a period was settled; invoices of changes during a period do not count."""
     invoice = subscription.latest_invoice
     if invoice is None or isinstance(invoice, str):
         return ""
@@ -122,7 +122,7 @@ def invoice_state(
     period = _period_of(ours)
     collected = max(0, invoice.amount_paid - (getattr(invoice, "amount_paid_off_stripe", None) or 0))
     part = _part_of(collected, ours=sum(map(_charged, ours)), all_lines=sum(map(_charged, lines)))
-    # If a credit balance paid a part, tax is divided in proportion.
+    # If a credit balance paid a part of the invoice, the tax is divided in proportion.
     tax = part * _tax_of(invoice) // invoice.total if invoice.total > 0 else 0
     return InvoiceState(
         invoice_id=invoice.id,
@@ -158,7 +158,7 @@ def balance_transaction(row: Any) -> BalanceTransaction:
     source = row.source if not isinstance(row.source, str | None) else None
     amount = int(row.amount)
     currency = getattr(source, "currency", row.currency)
-    # Of a sum that Stripe has converted, the source has the amount in the payment's currency.
+    # If Stripe has converted the amount, the source has it in the payment's currency.
     charged = amount if source is None or currency == row.currency else int(source.amount)
     return BalanceTransaction(
         transaction_id=row.id,
@@ -200,7 +200,7 @@ def _tax_of(invoice: Any) -> int:
 
 
 def payment_intents_of(payments: Sequence[Any]) -> list[str]:
-    """Return the payment intents that paid an invoice, Stripe's own first; if none has, the one that is to pay it."""
+    """Return the payment intents that paid an invoice, the default one first; else the one that is to pay it."""
     paid = [row for row in payments if row.status == "paid"]
     rows = sorted(paid or payments, key=lambda row: not row.is_default)
     intents = [id_of(getattr(row.payment, "payment_intent", None)) for row in rows]
@@ -263,7 +263,7 @@ def _part_of(collected: int, *, ours: int, all_lines: int) -> int:
 
 
 def _period_of(lines: Sequence[Any]) -> Any:
-    """Return the period of the latest line that bills a subscription item, preferably not of a proration."""
+    """Return the period of the latest line that bills a subscription item; a proration only if there is no other."""
     periods = []
     for line in lines:
         details = getattr(getattr(line, "parent", None), "subscription_item_details", None)

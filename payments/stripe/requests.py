@@ -1,7 +1,7 @@
 """
-Requests to Stripe: the SDK's errors are translated only here, and a command is carried out once.
+Requests to Stripe. Only this module translates the SDK's errors, and makes sure that a command is executed once.
 
-A command has an idempotency key, and a function that finds the object it created in case Stripe failed.
+A command has an idempotency key, and a function that finds the object it created, in case Stripe's response was lost.
 """
 
 import logging
@@ -19,9 +19,9 @@ from payments.errors import BillingRefused, BillingUnavailable, CardDeclined, Pa
 
 logger = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = 5
-# How many keys are tried while Stripe replays the failure saved for the previous key.
+# How many keys to try while Stripe replays the failure that it saved for the previous key.
 _MAX_KEYS = 3
-# Only failures that took longer than this count for the circuit breaker, because they kept a thread waiting.
+# Only failures that took longer than this count for the circuit breaker, because only they occupied a thread.
 _SLOW_SECONDS = 0.5
 # How long a caller waits for a free place. Some responses of a healthy Stripe take seconds.
 PATIENCE_SECONDS = 3.0
@@ -51,7 +51,7 @@ class GuardedClient(stripe.RequestsClient):
             message = "Stripe did not answer the latest requests."
             raise stripe.APIConnectionError(message, should_retry=False) from error  # type: ignore[no-untyped-call]
         except stripe.APIConnectionError:
-            # A connection that is refused or breaks keeps no thread waiting, and the next one may succeed.
+            # A refused or broken connection occupies no thread for long, and the next request may succeed.
             if time.monotonic() - started > _SLOW_SECONDS:
                 self._guard.failed()
             raise
@@ -89,9 +89,9 @@ def idempotent_request(
     """
     Send a command with its key and return the id of the created object; if Stripe failed, `find` looks for it.
 
-    `send` gets the SDK's options with the key. Stripe replays a 500 for the same key for a day. If it does, and
-    nothing was created, the command is sent again with a key derived from the first. While a request with the
-    same key is in progress at Stripe, wait for its end for at most `patience_seconds`.
+    `send` gets the SDK's options with the key. For a day, Stripe replays a 500 for the same key. If it does, and no
+    object was created, the command is sent again with a key derived from the first. If a request with the same key is
+    in progress at Stripe, this waits for its end for at most `patience_seconds`.
 
     Raises:
         BillingUnavailable: Stripe is unreachable or keeps failing; the same command may be sent again.
@@ -114,7 +114,7 @@ def idempotent_request(
 
 
 def is_made_by(row: Any, key: str) -> bool:
-    """Return whether the command with this key created the object, whose metadata then has the key."""
+    """Return whether the command with this key created the object, by the key in the object's metadata."""
     metadata = getattr(row, "metadata", None)
     return metadata is not None and "operation" in metadata and metadata["operation"] == key
 

@@ -1,4 +1,4 @@
-"""Stripe through its own SDK, with our timeouts, retries and idempotency keys."""
+"""The client of Stripe's SDK, with our timeouts, retries and idempotency keys."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -44,7 +44,7 @@ class Cards(Lookups):
                 {
                     "customer": customer_id,
                     "usage": "off_session",
-                    # Otherwise Stripe also offers the account's methods that cannot be charged off session.
+                    # Without it, Stripe also offers methods of the account that cannot be charged off session.
                     "payment_method_types": ["card"],
                 }
             )
@@ -113,9 +113,9 @@ class Cards(Lookups):
         try:
             self._v1.invoices.pay(invoice_id, {"off_session": True})
         except stripe.CardError:
-            pass  # The state of the subscription has the decline, as after its creation.
+            pass  # The subscription's state has the decline, as after its creation.
         except stripe.InvalidRequestError:
-            # A concurrent request may have paid it.
+            # A concurrent request may have paid the invoice.
             if self._v1.invoices.retrieve(invoice_id).status in COLLECTABLE:
                 raise
 
@@ -127,7 +127,7 @@ class Cards(Lookups):
         parameters: dict[str, Any] = {"invoice_settings": {"default_payment_method": card.id}}
         address = card.billing_details.address
         if self._automatic_tax and address is not None and address.country:
-            # Tax depends on the payer's address, which is asked for only with the card.
+            # Tax depends on the payer's address, which Stripe collects only together with the card.
             given = {name: text for name, text in address.to_dict().items() if text}
             parameters["address"] = given
         self._v1.customers.update(customer_id, parameters)
@@ -170,7 +170,7 @@ class StripeBillingClient(Cards):
         def send(options: dict[str, str]) -> str:
             return self._sell(partial(self._v1.subscriptions.create, parameters), options)
 
-        # Stripe answers a repeated key with its first response, so read the current state.
+        # For a repeated key, Stripe returns its first response, so read the current state.
         return self.retrieve_subscription(subscription_id=self._send_once(key, send, find))
 
     def update_subscription(
@@ -212,7 +212,7 @@ class StripeBillingClient(Cards):
         return self.retrieve_subscription(subscription_id=self._send_once(key, send, find))
 
     def _has_end_of_its_own(self, subscription_id: str) -> bool:
-        """Return whether it was set at Stripe to end on a date; that excludes `cancel_at_period_end`."""
+        """Return whether an end date was set at Stripe; Stripe then refuses `cancel_at_period_end`."""
         with translated_errors():
             row = self._v1.subscriptions.retrieve(subscription_id)
         return bool(row.cancel_at) and not row.cancel_at_period_end
@@ -228,7 +228,7 @@ class StripeBillingClient(Cards):
             try:
                 self._v1.subscriptions.cancel(subscription_id, {"prorate": False, "invoice_now": False})
             except stripe.InvalidRequestError:
-                # It may be cancelled already, if the response to a first attempt was lost.
+                # The subscription may be cancelled already, if the response to a first attempt was lost.
                 state = self._subscription(subscription_id)
                 if state.status not in Subscription.ENDED:
                     raise
@@ -249,9 +249,9 @@ class StripeBillingClient(Cards):
             "customer": customer_id,
             "currency": currency,
             "collection_method": "charge_automatically",
-            # Stripe does not collect it by itself, so an unpaid one is not charged later.
+            # Stripe must not collect the invoice by itself, so that an unpaid one is not charged later.
             "auto_advance": False,
-            # Lines that staff have added for the next month stay there.
+            # Leave out lines that staff have added for the next month's invoice.
             "pending_invoice_items_behavior": "exclude",
             "payment_settings": {"payment_method_types": ["card"]},
             "automatic_tax": {"enabled": self._automatic_tax},
@@ -301,8 +301,8 @@ class StripeBillingClient(Cards):
                     self._v1.invoices.void_invoice(invoice_id)
             except stripe.InvalidRequestError as error:
                 if error.code == "resource_missing":
-                    return  # It was a draft, and is deleted.
-                # A concurrent request may have paid or voided it.
+                    return  # The invoice was a draft and is deleted now.
+                # A concurrent request may have paid or voided the invoice.
                 if self._v1.invoices.retrieve(invoice_id).status in COLLECTABLE:
                     raise
 
@@ -330,7 +330,7 @@ class StripeBillingClient(Cards):
         *,
         has_expired_key: bool = False,
     ) -> str:
-        """Send a command once; Stripe deletes keys after a day, so with an old one look for the object first."""
+        """Execute a command once. Stripe deletes keys after a day; with an expired key, look for the object first."""
         if has_expired_key:
             with translated_errors():
                 made = find()
@@ -345,7 +345,7 @@ class StripeBillingClient(Cards):
         except stripe.InvalidRequestError:
             if not self._restore_product():
                 raise
-        # With another key, because Stripe may replay its refusal of the first one for a day.
+        # Another key is needed, because Stripe may replay its refusal of the first one for a day.
         return str(send({"idempotency_key": f"{options['idempotency_key']}:product"}).id)
 
     def _restore_product(self) -> bool:

@@ -21,13 +21,13 @@ def read_webhook(
     *, body: bytes, signature: str, secrets: Sequence[str], is_live: bool
 ) -> ReceivedEvent | None:
     """
-    Return the event of a webhook that one of our secrets signed within the last five minutes.
+    Return the event of a webhook that was signed with one of our secrets within the last five minutes.
 
-    None for an event that we do not use: one about an object without an id, such as a balance or an upcoming invoice,
-    and a thin event of Stripe's second API. Stripe would switch off an endpoint that refuses them.
+    None for an event that the service does not use: one about an object without an id, such as a balance or an upcoming
+    invoice, or a thin event of Stripe's v2 API. Stripe would disable an endpoint that refuses such events.
 
     Raises:
-        WebhookRefused: none of them did, the event is of the other mode, or the body is not an event.
+        WebhookRefused: the signature is wrong or too old, the event is of the other mode, or the body is not an event.
     """
     _verify(body, signature, secrets)
     parsed = _parse(body)
@@ -71,7 +71,7 @@ def _parse(body: bytes) -> dict[str, Any]:
 
 
 def _is_about_an_id(event: dict[str, Any]) -> bool:
-    """Return whether the event's object has an id; an event without an object is malformed, not one without an id."""
+    """Return whether the event's object has an id; True for a malformed event without an object, refused elsewhere."""
     data = event.get("data")
     about = data.get("object") if isinstance(data, dict) else None
     return not isinstance(about, dict) or "id" in about or "object" not in about

@@ -1,9 +1,9 @@
 """
 `manage.py verify_stripe`: run the contract suite of the Stripe double against a Stripe account in test mode.
 
-The account is that of VERIFIED_STRIPE_KEY if it is set, else that of the settings. The suite is
-`stripe_double/tests/contract`, so the command needs a checkout. It creates products, and customers, most of them on
-test clocks of their own; delete the clocks in Stripe's dashboard afterwards.
+VERIFIED_STRIPE_KEY selects the account; if it is not set, the key of the settings does. The suite is
+`stripe_double/tests/contract`, so the command needs a checkout of the repository. It creates products and customers,
+most of them on test clocks; delete the clocks in Stripe's dashboard afterwards.
 """
 
 import os

@@ -1,9 +1,9 @@
 """
-Reconciliation: compare our rows with Stripe and with each other.
+Reconciliation compares our rows with Stripe and with each other.
 
-A difference is reported only if a second comparison finds it too: a webhook may arrive between the read from Stripe
-and the read of our row. Only a repair changes rows, through the services that webhooks use. No module here calls Stripe
-inside a transaction.
+A difference is reported only if a second comparison finds it too, because a webhook may arrive between the read from
+Stripe and the read of our row. Only a repair changes rows, through the services that webhooks use. No module here calls
+Stripe inside a transaction.
 """
 
 import logging
@@ -22,7 +22,7 @@ from payments.services.reconciliation.findings import Finding, Window
 
 logger = logging.getLogger(__name__)
 DAYS = 40
-# By then, a webhook, the sweep or a resumed operation has done its work.
+# After this time, a webhook, the sweep or a resumed operation should have stored every object.
 MINUTES = 15
 
 
@@ -32,8 +32,8 @@ def reconcile(
     """
     Compare the last `days` days with Stripe and store the findings; None if another run is in progress.
 
-    Objects younger than `minutes` minutes are not reported as missing. `repair` applies paid invoices, refunds and
-    disputes as if Stripe had just reported them; staff handle other differences.
+    Objects younger than `minutes` minutes are not reported as missing. With `repair`, missed invoices, refunds and
+    disputes are applied as if Stripe had just reported them; staff must handle other differences.
     """
     if not settings.STRIPE_SECRET_KEY:
         raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)

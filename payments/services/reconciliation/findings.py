@@ -14,7 +14,7 @@ _Row = TypeVar("_Row", bound=Model)
 
 
 class Rule(TextChoices):
-    """A rule. Its code names the violation, its label states what must hold."""
+    """A rule. Its code names the violation; its label states the rule."""
 
     PAYOUT_MISSING = "payout-missing", "a paid invoice has a payout"
     INVOICE_WITHOUT_PAYOUT = "invoice-without-payout", "a paid invoice for our product pays out"
@@ -47,7 +47,7 @@ class Rule(TextChoices):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A broken rule: the value of our row, the value at Stripe or of our other rows, and the ids of the objects."""
+    """A broken rule: our row's value, the value at Stripe or of our other rows, and the ids of the objects."""
 
     rule: Rule
     have: str
@@ -69,7 +69,7 @@ class Window:
     The time range of a comparison: objects created at `since` or later.
 
     An object created after `settled_before` may still be in progress, so it is not reported as missing. Refunds and
-    disputes follow long after the payment, so they are compared from `returned_since` on.
+    disputes may follow long after the payment, so their comparison starts at `returned_since`.
     """
 
     since: datetime
@@ -85,5 +85,5 @@ def pages(items: Iterable[_Item]) -> Iterator[list[_Item]]:
 
 
 def rows_by(field: str, ids: Iterable[str], rows: QuerySet[_Row]) -> dict[str, _Row]:
-    """Return the rows whose `field` has one of these ids, by id."""
+    """Return the rows whose `field` is one of these ids, keyed by it."""
     return {getattr(row, field): row for row in rows.filter(**{f"{field}__in": list(ids)})}

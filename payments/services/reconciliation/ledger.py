@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
 
-# Of an entry: the user or the sponsor who owns its account, its source and its credits.
+# A ledger entry: the user or sponsor that owns its account, its source and its credits.
 _Posting = tuple[int | None, int | None, str, int]
 
 

@@ -36,7 +36,7 @@ def compare_payouts(*, window: Window, counts: Counter[str]) -> Iterator[Finding
 
 
 def compare_part_paid(*, window: Window) -> Iterator[Finding]:
-    """Yield invoices of which only a part was paid: it pays out with the rest, or never."""
+    """Yield partly paid invoices; they pay nothing out until the rest is paid."""
     for page in pages(get_billing_client().part_paid_invoices_since(since=window.since)):
         ours = ours_among(invoice.customer_id for invoice in page)
         for invoice in page:
@@ -76,7 +76,7 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
 
 
 def _without_payout(invoice: InvoiceState, ids: dict[str, str]) -> Finding:
-    """Return what no repair can pay out: money that did not come to Stripe, or for no period of its subscription."""
+    """Return a finding that no repair can resolve, such as money that Stripe did not collect, or without a period."""
     why = Settlement(invoice.settlement).label
     if invoice.collected_minor > 0:
         why = f"{invoice.collected_minor} {invoice.currency} {why}"
@@ -84,7 +84,7 @@ def _without_payout(invoice: InvoiceState, ids: dict[str, str]) -> Finding:
 
 
 def _unknown_payer(invoice: InvoiceState) -> Iterator[Finding]:
-    """Yield a payment for our product by an unknown customer; other deployments' customers name their profile."""
+    """Yield a payment for our product by an unknown customer, unless another deployment created the customer."""
     if get_billing_client().customer_made_for(customer_id=invoice.customer_id):
         return
     yield Finding(
@@ -96,7 +96,7 @@ def _unknown_payer(invoice: InvoiceState) -> Iterator[Finding]:
 
 
 def compare_fraud_warnings(*, window: Window) -> Iterator[Finding]:
-    """Yield payments that a card network warns of, which are neither refunded nor disputed yet."""
+    """Yield payments with a card network's fraud warning that are neither refunded nor disputed yet."""
     for page in pages(get_billing_client().fraud_warnings_since(since=window.since)):
         for payout in Payout.objects.paid_by(page).order_by("pk"):
             ids = {"invoice": payout.stripe_invoice_id, "payment": payout.stripe_payment_intent_id}

@@ -1,4 +1,4 @@
-"""Apply what webhooks have missed: paid invoices without a payout, refunds and disputes without a clawback."""
+"""Repairs missed webhooks: paid invoices without a payout, and refunds and disputes without a clawback."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -13,12 +13,12 @@ from payments.services.reconciliation.findings import Finding, Rule
 from payments.services.snapshots import Snapshot, fetch_and_apply, invoice_snapshot, payment_snapshot
 from payments.stripe import get_billing_client
 
-# Somewhat longer than the month that an invoice is for.
+# A little longer than the month that an invoice is for.
 _INVOICE_WINDOW = timedelta(days=40)
 
 
 def pay_out_missed_invoices(*, now: datetime) -> int:
-    """Apply every invoice without a payout created or paid in the last 40 days; return how many were paid out."""
+    """Pay out every invoice without a payout that was created or paid in the last 40 days; return how many."""
     paid_out, sweep = 0, Sweep("invoice")
     for invoice in get_billing_client().paid_invoices_since(since=now - _INVOICE_WINDOW):
         rows = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id)
@@ -35,7 +35,7 @@ def claw_back_missed_money(*, now: datetime) -> int:
     """
     Post the missing clawbacks of refunds and disputes, and reversals of clawbacks; return how many were posted.
 
-    Reads every refund and dispute of the last 180 days, even if Stripe considers its event delivered, because a
+    Reads every refund and dispute of the last 180 days, even those whose events Stripe has delivered, because a
     restored database may have lost stored events.
     """
     posted, sweep = 0, Sweep("payment")
@@ -54,7 +54,7 @@ def claw_back_missed_money(*, now: datetime) -> int:
 
 
 def repair(findings: Iterable[Finding], *, now: datetime) -> int:
-    """Apply the missed payouts and clawbacks among the findings; return how many could be applied."""
+    """Repair the missed payouts and clawbacks among the findings; return how many were repaired."""
     sweep = Sweep("finding")
     for finding in findings:
         fetch = _fetch_for(finding)

@@ -11,7 +11,7 @@ from payments.stripe import get_billing_client
 from payments.stripe.client import CustomerState, SubscriptionState
 from users.models import User
 
-# The names of each value in our row and in Stripe's state.
+# The compared values: the name of each in our row, and in Stripe's state.
 _COMPARED_FIELDS = (
     ("status", "status"),
     ("amount_minor", "amount_minor"),
@@ -25,7 +25,7 @@ _COMPARED_FIELDS = (
 
 
 def compare_customers(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
-    """Yield customers that belong to another user at Stripe, or that only one side has."""
+    """Yield customers that belong to another user at Stripe, or exist only on one side."""
     compared: set[int] = set()
     customers = Customer.objects.select_related("user").order_by("pk")
     for page in pages(get_billing_client().customers()):
@@ -61,7 +61,7 @@ def _customer_differences(row: Customer, state: CustomerState) -> Iterator[Findi
 
 def _missing_customers(states: list[CustomerState], window: Window) -> Iterator[Finding]:
     """
-    Yield customers that were created for a user of ours who has no customer stored, or another one.
+    Yield customers at Stripe that were created for a user of ours who has no stored customer, or another one.
 
     User id and profile must both match, because another deployment on the same account has the same user ids.
     """
@@ -95,7 +95,7 @@ def _customer_ids(row: Customer) -> dict[str, str]:
 
 
 def compare_subscriptions(*, counts: Counter[str]) -> Iterator[Finding]:
-    """Yield subscriptions that differ from Stripe's, that only one side has, or that are one of several live ones."""
+    """Yield subscriptions that differ from Stripe's or exist only on one side, and several live ones of one user."""
     live: defaultdict[str, list[str]] = defaultdict(list)
     missing: list[SubscriptionState] = []
     compared: set[int] = set()

@@ -1,7 +1,7 @@
 """
 The values in nodes' answers. Each function reads one answer, and raises `MalformedAnswer` for anything else.
 
-Numbers are bounded by what the chain and the database can hold, so a nonsensical one goes no further.
+Numbers must be within the bounds of the chain and the database, so that no nonsensical number gets past this module.
 Source: the Ethereum JSON-RPC specification (ethereum/execution-apis).
 """
 
@@ -16,13 +16,13 @@ from gateway.chain.types import BlockId, Head, Receipt
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-# The largest answers in bytes: a block with the hashes of its transactions, code, a receipt or logs of 3,000,000 gas
-# (whose price per byte of a log bounds them), what a trial returns and logs, and a block with its transactions.
+# The largest answers in bytes: a block with the hashes of its transactions; code; a receipt or logs of 3,000,000 gas,
+# which bounds them by the price per byte of a log; a trial's return data and logs; and a block with its transactions.
 BLOCK_BYTES, CODE_BYTES, LOGS_BYTES = 2**21, 2**20, 2**22
 TRIAL_BYTES, FULL_BLOCK_BYTES = 2**18, 2**24
-# The largest `bigint` of PostgreSQL; and far more than all wei that will ever exist.
+# The largest `bigint` of PostgreSQL, and a number far above all wei that will ever exist.
 _MOST, _MOST_WEI = 2**63 - 1, 2**128
-# While the blocks of a fee history use less gas together than this many full blocks, senders do not compete for space.
+# If the blocks of a fee history together use less gas than this many full blocks, senders do not compete for space.
 _FEWEST_USED_BLOCKS = 1.0
 
 
@@ -51,7 +51,7 @@ def octets(answer: Any) -> bytes:
 
 
 def returned(answer: Any) -> bytes:
-    """Return what a contract returned; empty if it reverted."""
+    """Return a contract's return data; empty if it reverted."""
     return b"" if isinstance(answer, RpcError) else octets(answer)
 
 
@@ -61,12 +61,12 @@ def gas_or_error(answer: Any) -> int | RpcError:
 
 
 def returned_or_error(answer: Any) -> bytes | RpcError:
-    """Return what a contract returned, or the error with which it reverted."""
+    """Return a contract's return data, or the error with which it reverted."""
     return answer if isinstance(answer, RpcError) else octets(answer)
 
 
 def head(block: Any) -> Head:
-    """Return a block as the newest one."""
+    """Return the newest block."""
     return Head(
         number=_member(block, "number"),
         timestamp=_member(block, "timestamp"),
@@ -100,8 +100,8 @@ def market_tip(history: Any) -> int:
     """
     Return the median tip of the blocks of a fee history, in wei per gas; 0 if they were nearly empty.
 
-    Each block's median is weighted by the block's gas: to move the result, a sender must use as much gas as all
-    others together, not one transaction in each block. A node without a fee history reports no market.
+    Each block's median is weighted by the block's gas. To move the result, a sender must therefore use as much gas as
+    all others together; one transaction per block is not enough. The result is 0 for a node without a fee history.
     """
     if isinstance(history, RpcError):
         return 0
@@ -124,9 +124,9 @@ def market_tip(history: Any) -> int:
 
 class Simulated(NamedTuple):
     """
-    A call that `eth_simulateV1` executed: the gas that it used, and the data that it reverted with, or None.
+    A call that `eth_simulateV1` executed: the gas that it used, and its revert data, or None if it succeeded.
 
-    Each log has its address, topics and data, as the node wrote them.
+    Each log has its address, topics and data in the node's own spelling.
     """
 
     gas_used: int
@@ -135,7 +135,7 @@ class Simulated(NamedTuple):
 
 
 def simulated(answer: Any) -> Simulated | RpcError:
-    """Return the only call of a simulation, or the error in its place."""
+    """Return the result of a simulation's only call, or the error in its place."""
     if isinstance(answer, RpcError):
         return answer
     [block] = _only(answer, "it")
@@ -168,7 +168,7 @@ def _hash(answer: Any, name: str) -> str:
 
 
 def _list(answer: Any, name: str, *, is_optional: bool = False) -> Sequence[Any]:
-    """Return a list; empty if it is null, as geth reports one of no blocks."""
+    """Return a list; empty if it is null, as geth reports an empty list of blocks."""
     value = answer.get(name) if is_optional and isinstance(answer, dict) else _any(answer, name)
     if value is not None and not isinstance(value, list):
         raise MalformedAnswer(f"member {name} is not a list")

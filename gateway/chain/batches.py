@@ -1,8 +1,8 @@
 """
 A batch of JSON-RPC calls and its response, which is read while its bytes arrive.
 
-Everything in a response is untrusted. There are limits of size for each answer and for the whole; Python's recursion
-limit bounds the depth; and each answer belongs to one call by its id.
+Everything in a response is untrusted. Each answer and the whole response have a maximum size, Python's recursion limit
+bounds the nesting, and each answer is matched to its call by id.
 """
 
 import codecs
@@ -22,10 +22,10 @@ from gateway.chain.rpc import (
     TooLarge,
 )
 
-# Of a whole response; one answer may be larger where its call allows it.
+# The maximum size of a response; a single answer may be larger if its call allows it.
 _MOST_BYTES = 8 * 1024 * 1024
 _SMALL_BYTES = 65_536
-# Texts of nodes are searched and logged only this far.
+# Nodes' error messages are searched and logged only up to this length.
 _MESSAGE_CHARACTERS = 1_000
 _BETWEEN = re.compile(r"[\s,]*")
 _ID_FIRST = re.compile(r'\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,6})\b')
@@ -33,7 +33,7 @@ _LIMIT = re.compile(r"limit\D{0,40}?(\d{1,6})|(?:maximum|max|most|up to)\D{0,40}
 
 
 def request_body(calls: Sequence[Call]) -> bytes:
-    """Return the JSON of a batch; each call's id is its place."""
+    """Return the JSON of a batch; the id of each call is its place in the batch."""
     envelopes = [
         {"jsonrpc": "2.0", "id": place, "method": call.method, "params": call.params}
         for place, call in enumerate(calls)
@@ -49,9 +49,9 @@ class BatchResponse:
         self._most_bytes = max(_MOST_BYTES, max(call.max_bytes for call in calls) + _SMALL_BYTES)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._pieces: list[bytes] = []
-        # Bytes in all, and those that were not parsed yet.
+        # All bytes received, and those that are not parsed yet.
         self._size = self._waiting = 0
-        # The text behind the last complete answer.
+        # The text after the last complete answer.
         self._rest = ""
         self._has_begun = self._has_ended = False
         self._values: dict[int, Any] = {}
@@ -62,13 +62,13 @@ class BatchResponse:
         Take the next bytes of the body.
 
         Raises:
-            TooLarge: an answer, or the whole, is too large.
+            TooLarge: an answer, or the whole response, is too large.
             MalformedAnswer, BatchRefused: see `values`.
         """
         self._pieces.append(piece)
         self._size += len(piece)
         self._waiting += len(piece)
-        # Doubled each time, so an answer that arrives in many pieces is not parsed for each of them.
+        # Wait for twice as much text each time, so that an answer in many pieces is not parsed again for each piece.
         if self._waiting > max(_SMALL_BYTES, len(self._rest)):
             self._parse(is_complete=False)
         if self._size > self._most_bytes:
@@ -78,7 +78,7 @@ class BatchResponse:
         """
         Return the parsed answer of each call in order, or the `NodeFault` in its place.
 
-        An answer too large that a contract may have caused is `TooLarge`, whether the contract or the node is at fault.
+        If a contract may have caused an oversized answer, its value is `TooLarge`, even if the node is at fault.
 
         Raises:
             MalformedAnswer: the body is not the response to this batch.
@@ -135,7 +135,7 @@ class BatchResponse:
     def _check_incomplete(self, text: str, at: int) -> None:
         """Raise if the answer that is still arriving is already too large."""
         named = _ID_FIRST.match(text, at)
-        # Some nodes write the id last. Nearly all answer in order.
+        # Some nodes write the id last; then assume the order of the calls, which nearly all nodes keep.
         place = int(named.group(1)) if named else len(self._values)
         if place >= len(self._calls) or place in self._values:
             raise MalformedAnswer("the id of an answer matches no call")
@@ -156,7 +156,7 @@ class BatchResponse:
         if not isinstance(answer, dict):
             raise MalformedAnswer("an answer is not an object")
         place = answer.get("id")
-        # If answers are missing, it is an error with the reason.
+        # An error without an id may have the reason if answers are missing.
         self._refusal = _message_of(answer) or self._refusal
         if place is None and answer.get("error") is not None:
             return
@@ -176,12 +176,12 @@ def _excess(call: Call, place: int) -> NodeFault:
 
 
 def oversized_by_node(call: Call) -> MalformedAnswer:
-    """Return the fault of a node that has answered this call by more than its largest answer."""
+    """Return the fault of a node whose answer is larger than this call allows."""
     return MalformedAnswer(f"the answer is larger than {call.max_bytes} bytes", method=call.method)
 
 
 def oversized_by_contract(call: Call) -> Any:
-    """Return what the call makes of an answer that its contract made too large, or the `NodeFault` in its place."""
+    """Return the call's value for an answer that its contract made too large, or the `NodeFault` in its place."""
     return _read(call, OversizedError())
 
 
@@ -229,5 +229,5 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-# NaN and Infinity are no JSON.
+# NaN and Infinity are not valid JSON.
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)

@@ -1,9 +1,9 @@
 """
 Strict reading of calldata: only the canonical ABI encoding is accepted.
 
-A reader that follows offsets as they come can be shown one call while the contract makes another, and can be made to
-copy the same bytes many times. Here each offset must point to the end of what was read before, so every byte is read
-once, and one calldata has one meaning. ethers, viem and web3 encode canonically.
+A decoder that follows arbitrary offsets may see another call than the one that the contract makes, and can be made to
+copy the same bytes many times. Here each offset must point to the end of the bytes read so far, so every byte is read
+once, and calldata has exactly one meaning. ethers, viem and web3 encode canonically.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,11 @@
 """
-The client of the chain, over JSON-RPC: `get_chain_client()` is the one seam to a node.
+The client of the chain, over JSON-RPC. All access to nodes goes through `get_chain_client()`.
 
-Reads that requests and relay calls wait for are one batch per method, built here, by `views` or by `relay_states`.
-Everything else goes through web3.py (`web3_reads`). "latest" is given explicitly, as the nodes' defaults differ.
+Each method that requests and relay calls wait for sends one batch, built here, by `views` or by `relay_states`.
+All other methods use web3.py (`web3_reads`). "latest" is given explicitly, because the nodes' defaults differ.
 
-A contract may answer nonsense, which reads as None, empty or 0. The node itself must answer correctly: each `Call`
-reads its answer, anything else is that node's fault, and the next node is asked.
+A contract may return nonsense; its value is then None, empty or 0. The node itself must answer correctly: each `Call`
+parses its answer, any other answer is that node's fault, and the next node gets the request.
 """
 
 import os
@@ -46,9 +46,9 @@ from gateway.chain.views import view_of
 from gateway.chain.web3_reads import Web3Reads
 
 _LATEST, _PENDING = "latest", "pending"
-# How old the newest block and the tip of a relay call may be, where blocks take longer.
+# How old the newest block and the tip of a relay call may be, if blocks take longer than this.
 _PRICE_SECONDS = 3
-# lsp20VerifyCall answers this and one byte of flags (LSP-20).
+# The beginning of a successful `lsp20VerifyCall` (LSP-20); one byte of flags follows.
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _SENDS_PER_BATCH = 100
 _PROBE_SECONDS = 0.5
@@ -69,7 +69,7 @@ class JsonRpcChainClient(Web3Reads):
         quorum: int | None = None,
         places: int = 8,
     ) -> None:
-        """The quorum is a majority unless given; at most `places` threads wait for the nodes."""
+        """`quorum` defaults to a majority of the nodes; at most `places` threads wait for the nodes."""
         self.pool = Nodes(
             urls, timeout_seconds=timeout_seconds, check_seconds=check_seconds, limits=limits, places=places
         )
@@ -182,7 +182,7 @@ class JsonRpcChainClient(Web3Reads):
             Call("eth_getTransactionCount", [account, _PENDING], answers.quantity) for account in accounts
         ]
         by_node = self._quorum_of(lambda node: node.batch(calls, checked=True))
-        # Bytes are sent to every node, and any of them may have lost its pool.
+        # Raw transactions go to every node, and any node may have lost its pool, so the highest number counts.
         return {
             account: max(nonces) for account, nonces in zip(accounts, zip(*by_node, strict=True), strict=True)
         }
@@ -193,7 +193,7 @@ class JsonRpcChainClient(Web3Reads):
             try:
                 sent += self._send([_send_call(one) for one in raw[start : start + _SENDS_PER_BATCH]])
             except NodeUnavailable as error:
-                # Do not send the rest: it depends on these, and would wait for the same nodes.
+                # Do not send the rest: it depends on these transactions, and would wait for the same nodes.
                 return sent + [SendOutcome(SendKind.UNREACHABLE, error.detail)] * (len(raw) - start)
         return sent
 
@@ -211,7 +211,7 @@ class JsonRpcChainClient(Web3Reads):
         return [agreed_outcome(outcomes, needed=self._quorum) for outcomes in zip(*by_node, strict=True)]
 
     def _quorum_of(self, read: Callable[[Node], Answer]) -> list[Answer]:
-        """Return the answers of the nodes that answered, which are at least a quorum."""
+        """Return the answers of the nodes that answered; raise NodeUnavailable if they are fewer than the quorum."""
         by_node = self.pool.read_each(read, enough=self._quorum)
         if not by_node:
             raise no_answer()
@@ -292,12 +292,12 @@ def node_checks() -> NodeChecks:
 
 
 def set_chain_client(client: ChainClient | None) -> None:
-    """Install another client for this process, or with None a new one from the settings."""
+    """Install another client for this process; None returns to a new one from the settings."""
     global _installed  # noqa: PLW0603
     _installed = client
     _node_client.cache_clear()
 
 
 def get_chain_client() -> ChainClient:
-    """Return the process's client: the installed one, else one over the nodes of `get_chain()`, made once."""
+    """Return the process's client: the installed one, or else one created once for the nodes of `get_chain()`."""
     return _node_client() if _installed is None else _installed

@@ -1,4 +1,4 @@
-"""The chain of this process, from the settings; no other module reads its settings."""
+"""The chain of this process, from the settings. No other module reads the chain's settings."""
 
 from functools import cache
 from typing import Any
@@ -9,13 +9,13 @@ from django.core.signals import setting_changed
 from gateway.chain.fees import FeePolicy
 from gateway.chain.types import Chain, Finality
 
-# A node that is further behind the other nodes is not used.
+# The service does not use a node that is further behind the others than this.
 _MAX_LAG_BLOCKS = 5
 
 
 @cache
 def get_chain() -> Chain:
-    """Return the chain of the settings, made once."""
+    """Return the chain of the settings; created once per process."""
     return Chain(
         id=settings.CHAIN_ID,
         node_urls=tuple(settings.CHAIN_RPC_URLS),
@@ -41,5 +41,5 @@ def _read_again(**_: Any) -> None:
     get_chain.cache_clear()
 
 
-# Sent by Django's test tools when they override a setting.
+# Django's test tools send this signal when they override a setting.
 setting_changed.connect(_read_again)

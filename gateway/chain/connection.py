@@ -1,9 +1,9 @@
 """
 One HTTP/1.1 connection to a node, kept alive, which sends batches of calls.
 
-A relay call waits for one request to the node, and a general HTTP client would need more processor time for it than
-all other steps of the call together (`docs/performance.md` compares both). This one supports only what JSON-RPC needs:
-POST, a body of known length or in chunks, no redirects.
+A relay call waits for one request to the node. A general HTTP client would need more CPU time for it than all other
+steps of the call together (`docs/performance.md` compares both). This one supports only what JSON-RPC needs: POST,
+bodies of known length or in chunks, and no redirects.
 """
 
 import socket
@@ -19,7 +19,7 @@ from gateway.chain.rpc import BatchRefused, Call, HttpFault, NodeFault
 
 _READ_BYTES = 65_536
 _MAX_HEAD_BYTES = 65_536
-# The body is too large, or the calls in it are too many.
+# The body is too large, or has too many calls.
 _TOO_MANY_STATUSES = frozenset({b"400", b"413"})
 Take = Callable[[bytes], None]
 
@@ -54,12 +54,12 @@ class NodeConnection:
 
     def batch(self, calls: Sequence[Call]) -> list[Any]:
         """
-        Return what each call makes of its answer, or the `NodeFault` in its place, in order.
+        Return each call's value, or the `NodeFault` in its place, in order.
 
         Raises:
-            HttpFault: the node did not respond in full in time, or with another status than 200.
-            BatchRefused: it did not answer all calls; it may answer fewer at a time.
-            TooLarge, MalformedAnswer: the response is too large, or not the one to this batch.
+            HttpFault: the node did not respond completely in time, or with a status other than 200.
+            BatchRefused: the node did not answer all calls; a smaller batch may succeed.
+            TooLarge, MalformedAnswer: the response is too large, or is not a response to this batch.
         """
         try:
             return self._post(request_body(calls), lambda: BatchResponse(calls))
@@ -89,7 +89,7 @@ class NodeConnection:
             self._send(body)
             self._receive_response(response.take)
         except Exception as error:
-            # The rest of the response must not be taken for the next one.
+            # The rest of this response must not be read as the next one.
             self.close()
             if isinstance(error, NodeFault):
                 raise
@@ -154,7 +154,7 @@ class NodeConnection:
         return buffer[:at]
 
     def _exactly(self, count: int, take: Take) -> None:
-        """Receive this many bytes and pass them on piece by piece, which ends the receiving by an exception."""
+        """Receive this many bytes and pass them on piece by piece; `take` may stop this with an exception."""
         if count < 0:
             raise HttpFault("malformed response")
         piece, self._rest = self._rest[:count], self._rest[count:]

@@ -1,8 +1,8 @@
 """
 The contracts that the service calls: their ABI, calldata and errors.
 
-Calls on the path of a relay call are packed here, because web3.py's contract objects take a hundred times as long.
-Tests compare both on random values.
+This module encodes the calls that relay calls wait for, because web3.py's contract objects take a hundred times as
+long. Tests compare both on random values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def _function(name: str, inputs: str, outputs: str) -> dict[str, Any]:
     }
 
 
-# What we use of a profile (LSP-0) and of its key manager (LSP-6, LSP-20, LSP-25).
+# The functions that the service uses of a profile (LSP-0) and of its key manager (LSP-6, LSP-20, LSP-25).
 CONTRACT_ABI = cast(
     "ABI",
     [
@@ -84,7 +84,7 @@ IS_VALID_SIGNATURE = _selector("isValidSignature")
 LSP20_VERIFY_CALL = _selector("lsp20VerifyCall")
 OWNER = _selector("owner")
 TARGET = _selector("target")
-# LSP-14: ownership moves in two steps, the second one by the new owner.
+# LSP-14 transfers ownership in two steps; the new owner makes the second one.
 PENDING_OWNER, ACCEPT_OWNERSHIP, TRANSFER_OWNERSHIP = (
     function_signature_to_4byte_selector(signature)
     for signature in ("pendingOwner()", "acceptOwnership()", "transferOwnership(address)")
@@ -94,7 +94,7 @@ BALANCE_OF, IS_FOLLOWING = (
     function_signature_to_4byte_selector(signature)
     for signature in ("balanceOf(address)", "isFollowing(address,address)")
 )
-# The contract of LSP-26, which has this address on every chain that has it.
+# The contract of LSP-26. It has the same address on every chain.
 FOLLOWER_SYSTEM = "0xf01103E5a9909Fc0DBe8166dA7085e0285daDDcA"
 PERMISSIONS_VERIFIED_TOPIC = "0x" + event_abi_to_log_topic(_BY_NAME["PermissionsVerified"]).hex()
 
@@ -169,22 +169,22 @@ def decode_execute_relay_call(calldata: bytes) -> tuple[bytes, int, int, bytes] 
 
 
 def decode_address(returned: bytes) -> str | None:
-    """Return the address that a contract returned, or None if it returned something else."""
+    """Decode the address that a contract returned; None if it returned anything else."""
     if len(returned) != _WORD or any(returned[:-_ADDRESS_BYTES]):
         return None
     return checksum("0x" + returned[-_ADDRESS_BYTES:].hex())
 
 
 def decode_number(returned: bytes) -> int | None:
-    """Return the 256-bit number that a contract returned, or None if it returned something else."""
+    """Decode the 256-bit number that a contract returned; None if it returned anything else."""
     return int.from_bytes(returned, "big") if len(returned) == _WORD else None
 
 
 def decode_permissions(returned: bytes) -> int:
     """
-    Return the LSP-6 bits in the data that `getData` returned, as key managers read them; 0 in any other data.
+    Return the LSP-6 bits in the data that `getData` returned, read as key managers do; 0 if the data does not decode.
 
-    Key managers take the value's first 32 bytes, and pad a shorter one with zeros on the right.
+    Key managers use the value's first 32 bytes, and pad a shorter value with zeros on the right.
     """
     offset = int.from_bytes(returned[:_WORD], "big")
     length = int.from_bytes(returned[offset : offset + _WORD], "big")
@@ -202,13 +202,13 @@ def is_accepted_signature(returned: bytes) -> bool:
 def _decoded(types: Sequence[str], body: bytes) -> tuple[Any, ...] | None:
     """Return the decoded values, or None if the bytes do not encode these types."""
     try:
-        # Like Solidity, accept padding other than zeros.
+        # Solidity accepts padding other than zeros, so accept it here, too.
         return decode(types, body, strict=False)
     except (DecodingError, OverflowError, ValueError):
         return None
 
 
-# Any contract may write these texts, so they are cut.
+# Any contract may write these texts, so they are cut at this length.
 _REASON_CHARACTERS = 256
 _REVERT_DATA_BYTES = 260
 _PANICS = {
@@ -226,7 +226,7 @@ _ERROR, _PANIC = map(function_signature_to_4byte_selector, ("Error(string)", "Pa
 
 @dataclass(frozen=True, slots=True)
 class _ContractError:
-    """A Solidity error that has a class of its own; parameters without a name are not reported."""
+    """A Solidity error with its own exception class; parameters without a name are not reported."""
 
     refusal: type[errors.CallRefused]
     types: tuple[str, ...]

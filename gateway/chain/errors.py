@@ -1,5 +1,5 @@
 """
-Errors of the chain: no node answers, a signature is unusable, a contract refuses a call.
+Errors of the chain: no node answers, a signature has an unknown form, or a contract refuses a call.
 
 Each contract error of LSP-6, LSP-25, LSP-20 and ERC-725X that callers can act on is a class; its docstring is its
 entry in the public error catalogue. `gateway.chain.contracts` decodes them.
@@ -35,7 +35,7 @@ def no_answer() -> NodeUnavailable:
 
 
 class CallReverted(Exception):
-    """A simulated call reverted; `data` is what the contract returned, empty if the node did not report it."""
+    """A simulated call reverted; `data` is the revert data, empty if the node did not report it."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__("the call reverted")
@@ -222,11 +222,11 @@ class AnswerTooLarge(CallRefused):
 
 
 def answer_too_large() -> AnswerTooLarge:
-    """Return the error for a simulation whose answer is above the limit; the caller chose the contract."""
+    """Return the error for a simulation with too much return data: the caller chose the contract."""
     return AnswerTooLarge("The simulated call returns or reverts with more data than the service reads.")
 
 
-# Other errors of the profile and the key manager themselves, all `ProfileRefused` with the error's name.
+# Other errors of the profile and the key manager themselves; each becomes `ProfileRefused` with its name.
 PROFILE_ERRORS = (
     "ERC725X_ContractDeploymentFailed()",
     "ERC725X_CreateOperationsRequireEmptyRecipientAddress()",

@@ -46,7 +46,7 @@ class FeePolicy:
         return max(self.floor_wei, self.cap_wei * 4 // 5)
 
     def tip_for(self, market_tip_wei: int) -> int:
-        """Return the tip to offer for this market tip, within our limits, because other senders may pay any tip."""
+        """Return the tip to offer at this market tip. It is limited, because other senders may pay any tip."""
         return min(max(self.tip_wei, market_tip_wei), self.tip_cap_wei)
 
     def quote_new_call(self, *, base_fee_wei: int, market_tip_wei: int) -> Fees:
@@ -54,7 +54,7 @@ class FeePolicy:
         Return the fees of a new call at this base fee and market tip.
 
         Raises:
-            FeesTooHigh: they exceed the maximum.
+            FeesTooHigh: the fees would exceed the maximum.
         """
         return quote_fees(
             base_fee_wei=base_fee_wei,
@@ -69,9 +69,9 @@ def quote_fees(*, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int)
     Return fees that allow the base fee to double, at least `floor_wei` and at most `cap_wei`.
 
     Six full blocks in a row double the base fee, so the transaction stays minable for
-    at least six blocks. Validators may refuse fees below a floor at any base fee.
-    Close to the cap the tip shrinks to half of `tip_wei` at the lowest; with less, a
-    transaction would wait too long.
+    at least six blocks. Validators may refuse fees below a floor at any base fee. Close
+    to the cap the tip shrinks, but not below half of `tip_wei`, because a transaction
+    with a smaller tip would wait too long.
 
     Raises:
         FeesTooHigh: base fee and half the tip together exceed the cap.
@@ -101,9 +101,7 @@ def highest_base_fee(base_fee_wei: int, *, blocks: int) -> int:
 
 def bump(fees: Fees, *, cap_wei: int) -> Fees | None:
     """
-    Return the fees of a replacement for a transaction with these fees: both parts an eighth higher.
-
-    None if that would exceed the cap.
+    Return the fees with which to replace a transaction: both fees an eighth higher; None if that exceeds the cap.
     """
     highest = _raised(fees.max_fee_per_gas_wei)
     tip = _raised(fees.max_priority_fee_per_gas_wei)
@@ -129,21 +127,21 @@ _TRANSACTION_GAS = 21_000
 # EIP-2028: 4 gas for a zero byte, 16 for another; EIP-7623 charges at least 10 per 4 of that.
 _ZERO_GAS, _OTHER_GAS = 4, 16
 _FLOOR_GAS, _FLOOR_PER = 10, 4
-# Recovery, nonce, validity, reentrancy guard, event and the calls through both proxies: 32,000 measured.
+# Recovery, nonce, validity, reentrancy guard, event and the calls through both proxies; 32,000 were measured.
 _RELAY_GAS = 40_000
-# The payload is packed, prefixed and hashed word by word: 112 gas each, and memory beyond that.
+# The payload is packed, prefixed and hashed word by word, at 112 gas each; memory costs extra.
 _WORD_BYTES, _WORD_GAS, _MEMORY_DIVISOR = 32, 128, 32
 # EIP-150 withholds 1/64 of the gas at each of two calls: to the key manager's implementation, and to the profile.
 _PASSED_ON = 63
 
 
 def follower_gas(*, verifying_gas: int, executing_gas: int, verifying_calldata: bytes, payload: bytes) -> int:
-    """Return a gas limit for the whole relay call, given the estimates of both halves as transactions."""
+    """Return a gas limit for the whole relay call from the estimates of both parts as separate transactions."""
     verifying = verifying_gas - _intrinsic_gas(verifying_calldata)
     executing = executing_gas - _intrinsic_gas(payload)
     words = -(-len(payload) // _WORD_BYTES)
     copying = words * _WORD_GAS + words * words // _MEMORY_DIVISOR
-    # Signature, nonce and validity are unknown here; without zero bytes they cost most.
+    # Signature, nonce and validity are unknown here, so assume the most expensive ones: without zero bytes.
     calldata = encode_execute_relay_call(
         signature=b"\xff" * 65, nonce=2**256 - 1, validity=2**256 - 1, payload=payload
     )
@@ -152,7 +150,7 @@ def follower_gas(*, verifying_gas: int, executing_gas: int, verifying_calldata: 
 
 
 def _passed_on(gas: int) -> int:
-    """Return the gas that a caller must have so that its callee gets `gas`."""
+    """Return the gas that a caller needs so that its callee gets `gas`."""
     return gas + -(-gas // _PASSED_ON)
 
 

@@ -28,8 +28,9 @@ class RelayCall:
     """
     A signed relay call, as LSP-25 defines it.
 
-    `key_manager` is EIP-55 text; `relay_nonce` holds the channel in its upper 128
-    bits; `validity` holds the window's start above its end, 0 for no window.
+    `key_manager` is EIP-55 text. `relay_nonce` has the channel in its upper 128 bits.
+    `validity` has the start of the window in its upper half and the end in its lower
+    half; 0 means no window.
     """
 
     key_manager: str
@@ -40,12 +41,12 @@ class RelayCall:
 
     @property
     def channel(self) -> int:
-        """The nonce's channel; calls of different channels are independent."""
+        """The channel of the relay nonce. Calls of different channels are independent."""
         return self.relay_nonce >> _HALF_WORD
 
     @property
     def sequence(self) -> int:
-        """The number within the channel, from 0 without gaps."""
+        """The call's number within the channel; numbers start at 0 and have no gaps."""
         return self.relay_nonce & _LOW_HALF
 
     @property
@@ -77,23 +78,23 @@ class WrongHash:
     digest: bytes
 
     def refusal(self, **members: Any) -> SignatureMistake:
-        """Return the error to raise, with further members."""
+        """Return the error to raise, with `members` added."""
         return self.mistake(self.detail, **members)
 
 
 def relay_digest(
     *, chain_id: int, key_manager: str, relay_nonce: int, validity: int, payload: bytes, value: int = 0
 ) -> bytes:
-    """Return the 32 bytes that a controller signs; `value` is the wei that the relayer would send along."""
+    """Return the 32 bytes that a controller signs; `value` is the wei that the relayer sends with the call."""
     return _validated(key_manager, _words(_VERSION, chain_id, relay_nonce, validity, value) + payload)
 
 
 def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongHash]:
     """
-    Return the hashes that known mistakes produce, the most likely first, without duplicates and the correct hash.
+    Return the hashes that known mistakes produce, the most likely first, without duplicates or the correct hash.
 
-    If the signer recovered from one of them is a controller of the profile, the caller has made that mistake. None of
-    these hashes may ever be accepted.
+    If the signer recovered from one of them is a controller of the profile, the caller has made that mistake. A
+    signature over any of these hashes must never be accepted.
     """
     seen = {call.digest(chain_id)}
     hashes = []
@@ -131,7 +132,7 @@ def _candidates(chain_id: int, call: RelayCall, profile: str) -> Iterator[_Candi
 
 
 def _old_forms(chain_id: int, call: RelayCall) -> Iterator[_Candidate]:
-    """Key managers from before the LSP-25 standard, newest first."""
+    """Yield the hashes of key managers from before LSP-25, newest first."""
     words = _words(_OLD_VERSION, chain_id, call.relay_nonce, call.validity, 0)
     yield mistakes.SignedVersionSix, _validated(call.key_manager, words + call.payload), {}
     words = _words(_OLD_VERSION, chain_id, call.relay_nonce, 0)
@@ -144,7 +145,7 @@ def _other_numbers(chain_id: int, call: RelayCall) -> Iterator[_Candidate]:
     amount = int.from_bytes(call.payload[_VALUE_WORD], "big") if call.payload.startswith(EXECUTE) else 0
     yield mistakes.SignedWithValue, _digest(call, chain_id, value=amount), {"signed": amount}
     for nonce in (call.relay_nonce - 1, call.relay_nonce + 1):
-        # A neighbour in the same channel; the first of a channel has none before it.
+        # Only neighbours in the same channel; a channel's first nonce has none before it.
         if nonce >= 0 and nonce >> _HALF_WORD == call.channel:
             yield mistakes.SignedWithOtherNonce, _digest(call, chain_id, relay_nonce=nonce), {"signed": nonce}
     bare = _digest(call, chain_id, relay_nonce=call.sequence)

@@ -36,7 +36,7 @@ class Permission(IntFlag):
     EXECUTE_RELAY_CALL = 1 << 22
 
 
-# "All permissions" in LSP-6 leaves out the three that can lose a profile.
+# LSP-6's "all permissions" excludes the three with which a controller could take over or break a profile.
 ALL_PERMISSIONS = 0x7F3F7F
 
 

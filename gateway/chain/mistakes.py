@@ -1,9 +1,8 @@
 """
 Known ways to sign a relay call wrongly, each with its own error.
 
-A key manager cannot distinguish a wrong signature from a wrong nonce: it recovers another address and refuses that
-one. The service recovers the address first. If the signature over a known wrong hash is a controller's, the error names
-the mistake.
+A key manager cannot tell a wrong hash from a wrong signer: it recovers some other address and refuses it. The service
+therefore recovers the address first. If a controller has signed a known wrong hash, the error names the mistake.
 """
 
 from typing import ClassVar

@@ -1,8 +1,8 @@
 """
-One node of the chain: its requests, how large a batch it takes, and what its failures mean for the rotation.
+One node of the chain: its requests, the batch size that it accepts, and the effect of its failures on the rotation.
 
-Whatever goes wrong while its answers are read is its fault. The URL may hold an access key, so no log and no error
-shows it.
+Any error while the service reads a node's answers is the node's fault. The URL may contain an access key, so no log and
+no error shows it.
 """
 
 import logging
@@ -36,12 +36,12 @@ Answer = TypeVar("Answer")
 CONNECT_SECONDS = 2.0
 # A node that failed is tried last for this long, so that not every request waits for its timeout again.
 _BACKOFF_SECONDS = 10.0
-# A node that answered wrongly is out of the rotation for this long, unless the others are too few.
+# A node that answered wrongly leaves the rotation for this long, unless too few others are left.
 _WRONG_SECONDS = 60.0
 MAX_BATCH = 200
-# After this long, a node that takes only smaller batches is sent a large one again.
+# After this time, a node that accepted only smaller batches is sent a large one again.
 _LIMIT_SECONDS = 3600.0
-# Requests to one node at a time where several nodes are read together.
+# Concurrent requests to one node while several nodes are read together.
 _THREADS_PER_NODE = 3
 WRONG_CHAIN = "it is of another chain"
 
@@ -50,7 +50,7 @@ CHAIN_ID = Call("eth_chainId", [], answers.quantity)
 
 
 class _BatchLimit:
-    """How many calls a node takes at a time, learned from what it refuses."""
+    """The number of calls that a node accepts in a batch, learned from refused batches."""
 
     def __init__(self, name: str) -> None:
         self._name, self._limit, self._valid_until = name, MAX_BATCH, 0.0
@@ -66,7 +66,7 @@ class _BatchLimit:
 
 
 class Node:
-    """One node. Safe to share between threads, each of which has a connection of its own."""
+    """One node. Safe to share between threads; each thread has its own connection."""
 
     def __init__(
         self,
@@ -79,19 +79,19 @@ class Node:
         places: int,
         is_contradicted: Callable[["Node", Call], bool],
     ) -> None:
-        """`is_contradicted` returns whether other nodes' answers to a call are small, if this node's is too large."""
+        """`is_contradicted` returns whether other nodes' answers to a call are within its limit, unlike this node's."""
         self.name = name
         self.timeout_seconds, self.check_seconds = timeout_seconds, check_seconds
         self.guard = Guard(places=places)
         self.head: Head | None = None
-        # Why it is out of the rotation, by its last check; empty if it is in.
+        # Why the last check took the node out of the rotation; empty if the node is in it.
         self.fault = ""
-        # It failed just now: until then it is tried after the others.
+        # After a failure: until this time, the node is tried after the others.
         self.backs_off_until = 0.0
         self._url, self._chain_id, self._is_contradicted = url, chain_id, is_contradicted
         self._thread = threading.local()
         self._limit = _BatchLimit(name)
-        # Its last wrong answer, and until when that keeps it out of the rotation.
+        # The node's last wrong answer, and until when it keeps the node out of the rotation.
         self._wrong, self._wrong_until = "", 0.0
         self._is_failing = False
 
@@ -102,12 +102,12 @@ class Node:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it has recently answered wrongly, so that it is asked only if the others are too few."""
+        """Whether the node has recently answered wrongly, so that it is used only if too few others are left."""
         return time.monotonic() < self._wrong_until
 
     def read(self, read: Callable[["Node"], Answer]) -> Answer:
         """
-        Return what `read` makes of this node's answers. Whatever it raises is this node's fault.
+        Call `read` with this node and return its result. Any exception that it raises counts as this node's fault.
 
         Raises:
             NodeFault: the node did not answer, or not correctly; for a while it is tried last, or not at all.
@@ -129,7 +129,7 @@ class Node:
 
     def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
         """
-        Return each call's value; with `checked` only if the node is still of our chain.
+        Return each call's value; with `checked`, the same request also verifies that the node is on our chain.
 
         Raises:
             NodeFault: the node did not answer all calls, or not correctly.
@@ -148,7 +148,7 @@ class Node:
         extra = [CHAIN_ID] if checked and self._chain_id is not None else []
         with self._place():
             values = self._in_pieces(calls, extra, self.timeout_seconds)
-        # The others are asked without this node's place, for they may wait for one as well.
+        # The other nodes are asked after this node's place is released, because those requests need places as well.
         return self._attributed(calls, values)
 
     def answers_within_limit(self, call: Call) -> bool | None:
@@ -168,10 +168,10 @@ class Node:
 
     def probe(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
         """
-        Return each call's value if the node answers within this timeout, which holds for connecting and for reading.
+        Return each call's value if the node answers in time; the timeout applies to connecting and to reading.
 
         Raises:
-            NodeFault: it did not. The node's place in the rotation stays as it is.
+            NodeFault: the node did not answer in time. Its place in the rotation does not change.
         """
         return _all_values(self._timed(calls, timeout_seconds))
 
@@ -180,7 +180,7 @@ class Node:
         Return each call's value, whether or not the node is in the rotation or its circuit is open.
 
         Raises:
-            NodeFault: it did not answer, or not correctly.
+            NodeFault: the node did not answer, or not correctly.
         """
         with self._failures_reported():
             values = _all_values(self._in_pieces(calls, [], self.check_seconds))
@@ -188,7 +188,7 @@ class Node:
         return values
 
     def set_fault(self, fault: str) -> None:
-        """Take the node out of the rotation for this reason, or with none put it back; each change is logged once."""
+        """Take the node out of the rotation for this reason, or put it back if empty; log each change once."""
         if (fault == "") != (self.fault == ""):
             if fault:
                 logger.warning("chain node %s leaves the rotation: %s", self.name, fault)
@@ -197,12 +197,12 @@ class Node:
         self.fault = fault
 
     def note_wrong(self, fault: NodeFault) -> None:
-        """Count and log a wrong answer to one call, which has no effect on the rotation."""
+        """Count and log a wrong answer to a single call; it has no effect on the rotation."""
         metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
         logger.warning("chain node %s answers wrongly: %s", self.name, fault)
 
     def health(self) -> NodeHealth:
-        """Return what this process knows of the node."""
+        """Return the node's health, as this process has seen it."""
         fault = self.fault or ("no answer" if self.guard.is_open else "")
         fault = fault or (f"it answers wrongly: {self._wrong}" if self.is_wrong else "")
         age = None if self.head is None else max(0.0, clock.now().timestamp() - self.head.timestamp)
@@ -219,9 +219,9 @@ class Node:
 
     def _attributed(self, calls: Sequence[Call], values: Sequence[Any]) -> list[Any]:
         """
-        Return the values, with the contract's failure in the place of each answer that is too large.
+        Return the values; replace each oversized answer with the contract's failure.
 
-        About the first of these other nodes are asked; if they contradict, it is this node's fault.
+        The first such call is also sent to other nodes. If they contradict this node, its answer is this node's fault.
         """
         places = [place for place, value in enumerate(values) if isinstance(value, TooLarge)]
         attributed = list(values)
@@ -245,9 +245,9 @@ class Node:
 
     def _in_pieces(self, calls: Sequence[Call], extra: Sequence[Call], timeout_seconds: float) -> list[Any]:
         """
-        Return the values of any number of calls, in batches that the node takes; `extra` is part of each of them.
+        Return the values of any number of calls, sent in batches that the node accepts; each batch also has `extra`.
 
-        The timeout is that of one batch.
+        The timeout applies to each batch.
         """
         values: list[Any] = []
         size = self._limit.current()
@@ -280,7 +280,7 @@ class Node:
                 raise NodeFault(WRONG_CHAIN)
 
     def _exchange(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:
-        """Return the values of one batch; where an answer is too large, the other calls are sent again without it."""
+        """Return the values of one batch. If an answer is too large, send the other calls again without that call."""
         ends_at = time.monotonic() + timeout_seconds
         values: list[Any] = [None] * len(calls)
         waiting = [list(range(len(calls)))]
@@ -306,7 +306,7 @@ class Node:
 
     @contextmanager
     def _failures_reported(self) -> Iterator[None]:
-        """Report to the circuit breaker whether the node failed to answer, or answered wrongly or by an error."""
+        """Report to the circuit breaker whether the node did not answer, or answered wrongly or with an error."""
         try:
             yield
         except HttpFault:
@@ -325,7 +325,7 @@ class Node:
             metrics.CHAIN_REQUEST.observe(time.perf_counter() - started, self.name)
 
     def _method_of(self, fault: NodeFault) -> str:
-        """Return the method that was answered wrongly; of a whole response, that of the batch's first call."""
+        """Return the method that was answered wrongly; that of the first call if the whole response is wrong."""
         method: str = fault.method or getattr(self._thread, "method", "")
         return method
 
@@ -347,7 +347,7 @@ def _all_values(values: Sequence[Any]) -> list[Any]:
     Return the values.
 
     Raises:
-        NodeFault: it is in the place of one of them.
+        NodeFault: one of the values is this fault.
     """
     for value in values:
         if isinstance(value, NodeFault):

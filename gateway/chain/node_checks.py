@@ -1,4 +1,4 @@
-"""Checks of the nodes every few seconds: which of them stay in the rotation."""
+"""Checks every few seconds which nodes stay in the rotation."""
 
 import logging
 import statistics
@@ -64,7 +64,7 @@ class NodeChecks(threading.Thread):
         return None
 
     def _fault_of(self, head: Head, usual_number: int, now: float) -> str:
-        """Of two nodes the higher number is the usual one, of three the one in the middle."""
+        """Return why the node leaves the rotation; `usual_number` is the median height, the higher one of two nodes."""
         limits = self._nodes.limits
         if limits.max_head_age_seconds and head.timestamp < now - limits.max_head_age_seconds:
             return "its newest block is too old"

@@ -1,7 +1,7 @@
 """
 Classification of nodes' errors.
 
-Most JSON-RPC errors have the code -32000 or a code of the node software's own, so the messages decide.
+Most JSON-RPC errors have the code -32000 or a code specific to the node software, so the messages decide.
 """
 
 import logging
@@ -19,16 +19,16 @@ from gateway.chain.types import SendKind, SendOutcome
 
 logger = logging.getLogger(__name__)
 _MESSAGE_CHARACTERS = 200
-# Besu's code while no block is final yet; geth has only words (eth/api_backend.go).
+# Besu's code while no block is final yet; geth has only a message (eth/api_backend.go).
 _UNKNOWN_BLOCK = -39001
 _NO_FINAL_BLOCK = re.compile(r"(finalized|safe) block not found", re.IGNORECASE)
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
-# What nodes answer to `eth_sendRawTransaction`, and what it means for the service. The first match decides. The words
-# are those of geth (core/txpool, core/error.go), Erigon (txpoolcfg.DiscardReason), Nethermind (AcceptTxResult,
+# Nodes' error messages for `eth_sendRawTransaction`, and their meaning for the service. The first match decides. The
+# messages are from geth (core/txpool, core/error.go), Erigon (txpoolcfg.DiscardReason), Nethermind (AcceptTxResult,
 # TransactionResult), Besu (RpcErrorType, TransactionInvalidReason), Reth (RpcPoolError, RpcInvalidTransactionError),
-# anvil and EDR; older spellings are kept. Only words that are known to be permanent end a call.
+# anvil and EDR; older spellings are kept. Only errors that are known to be permanent end a call.
 _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for kind, pattern in (
@@ -38,10 +38,10 @@ _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
         ),
         (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
         (SendKind.NONCE_TOO_LOW, r"below sender account nonce"),
-        # A relayer with a delegation (EIP-7702): nodes accept one pending transaction, the next after it is mined.
+        # A relayer with a delegation (EIP-7702): nodes accept only one pending transaction of it at a time.
         (SendKind.LATER, r"delegated account|in-flight (transaction )?limit|NotCurrentNonceForDelegation"),
         (SendKind.LATER, r"DelegatorHasPendingTx|already reserved|gapped[- ]nonce"),
-        # About the pool's space or the order of arrival, not the transaction: the same bytes may be accepted later.
+        # The reason is the pool's space or the order of arrival, not the transaction; it may be accepted later.
         (SendKind.LATER, r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace"),
         (
             SendKind.LATER,
@@ -104,9 +104,9 @@ _logged: set[str] = set()
 
 def send_outcome(reply: Any) -> SendOutcome:
     """
-    Return the outcome that a response to `eth_sendRawTransaction` stands for.
+    Classify a response to `eth_sendRawTransaction`.
 
-    Unknown words are `LATER`: the bytes are sent again. They are logged once, for the table above.
+    Unknown messages are `LATER`: the bytes are sent again. Each is logged once, so that it can be added to the table.
     """
     if isinstance(reply, str):
         return SendOutcome(SendKind.ACCEPTED, "")
@@ -124,7 +124,7 @@ def _kind_of(message: str) -> SendKind | None:
 
 
 def _log_unknown(code: int, message: str) -> None:
-    """Log words once per process; those that differ only in numbers count as the same."""
+    """Log a message once per process; messages that differ only in numbers count as the same."""
     words = _FIGURES.sub("#", message)
     if words not in _logged and len(_logged) < _MOST_LOGGED:
         _logged.add(words)
@@ -137,7 +137,7 @@ def is_send_error(error: RpcError) -> bool:
     """
     Return whether the error is about the transaction that was sent, not about a rate limit.
 
-    Besu has the code of a rate limit for a gas limit above the block's.
+    Besu uses the code of a rate limit also for a gas limit above the block's.
     """
     return (
         error.code not in _RATE_LIMIT_CODES
@@ -146,7 +146,7 @@ def is_send_error(error: RpcError) -> bool:
 
 
 def is_call_error(error: RpcError) -> bool:
-    """Return whether an error of a read is an answer: the contract failed, or the node lacks the method."""
+    """Return whether an error of a read is a valid answer: the contract failed, or the node lacks the method."""
     if error.code in _RATE_LIMIT_CODES:
         return False
     return (
@@ -157,13 +157,13 @@ def is_call_error(error: RpcError) -> bool:
 
 
 def is_block_error(error: RpcError) -> bool:
-    """Return whether the error is an answer to a request for a block: the node does not know the tag."""
+    """Return whether the error is a valid answer to a request for a block: the node does not know the tag."""
     return error.code in {INVALID_PARAMS, _UNKNOWN_BLOCK} or bool(_NO_FINAL_BLOCK.search(error.message))
 
 
 def revert_data(error: RpcError) -> bytes:
-    """Return the data that the contract reverted with; empty if the node does not report it."""
-    # geth, erigon, reth and anvil put the hex text there, nethermind "Reverted 0x…", some proxies an object.
+    """Return the contract's revert data; empty if the node does not report it."""
+    # geth, erigon, reth and anvil have the hex text here, nethermind "Reverted 0x…", and some proxies an object.
     text = error.data.get("data") if isinstance(error.data, dict) else error.data
     match = _HEX.search(text) if isinstance(text, str) else None
     return bytes.fromhex(match.group()[2:]) if match else b""

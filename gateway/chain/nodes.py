@@ -1,9 +1,9 @@
 """
-The nodes of the chain: which of them take requests, and which of them gets a request.
+The rotation of the chain's nodes: chooses the node for each request, and fails over to the next one.
 
-Every request is safe to repeat (reads, and transactions that are the same bytes), so after any fault of a node
-the next one gets it. `node_checks` takes nodes out of the rotation that are on another chain, have stopped or lag
-behind, and puts them back.
+Every request is safe to repeat, because it is a read or sends the same signed bytes. After any fault of a node, the
+next node therefore gets the request. `node_checks` takes nodes out of the rotation that are on another chain, have
+stopped or lag behind, and puts them back.
 """
 
 import time
@@ -20,11 +20,11 @@ from gateway.chain.types import NodeHealth
 from gateway.common.guards import CircuitOpen, Guard
 
 CHECK_SECONDS = 2.0
-# How long the other nodes may still take once enough have answered.
+# How much longer to wait for the other nodes after enough have answered.
 _GRACE_SECONDS = 1.0
-# Threads that may probe at a time.
+# The maximum number of concurrent probes.
 _MAX_PROBES = 2
-# How many other nodes are asked whether an answer is really as large as one node returned.
+# How many other nodes to ask whether an answer is really as large as one node's.
 _MOST_WITNESSES = 2
 
 
@@ -40,7 +40,7 @@ ANY_CHAIN = NodeLimits()
 
 
 class Nodes:
-    """The nodes of a list. Safe to share between threads."""
+    """The nodes at a list of URLs. Safe to share between threads."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Nodes:
         limits: NodeLimits = ANY_CHAIN,
         places: int = 8,
     ) -> None:
-        """`places` is how many threads may wait for all nodes together; `check_seconds` is the timeout of checks."""
+        """At most `places` threads wait for the nodes, all together; `check_seconds` is the timeout of checks."""
         self.limits, self._timeout_seconds = limits, timeout_seconds
         self._probes = Guard(places=_MAX_PROBES, wait_seconds=0)
         self._nodes = [
@@ -71,7 +71,7 @@ class Nodes:
         return len(self._nodes)
 
     def health(self) -> list[NodeHealth]:
-        """Return what this process knows of each node."""
+        """Return each node's health, as this process has seen it."""
         return [node.health() for node in self._nodes]
 
     def __iter__(self) -> Iterator[Node]:
@@ -79,7 +79,7 @@ class Nodes:
 
     def read(self, read: Callable[[Node], Answer]) -> Answer:
         """
-        Return what `read` makes of the answers of one node of the rotation; after any fault, the next one is asked.
+        Call `read` with a node of the rotation and return its result; after any fault, try the next node.
 
         Raises:
             NodeUnavailable: no node answered correctly.
@@ -91,10 +91,10 @@ class Nodes:
 
     def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
         """
-        Return each call's value, in order. One node of the rotation answers all.
+        Return each call's value, in order. One node of the rotation answers all calls.
 
-        With `checked` the node confirms in the same request that it is of our chain. More than 200 calls go in
-        several requests.
+        With `checked`, the same request verifies that the node is on our chain. A node gets more calls than it accepts
+        in one batch in several requests.
 
         Raises:
             NodeUnavailable: no node answered correctly.
@@ -105,8 +105,8 @@ class Nodes:
         """
         Return each call's result from the first node; a best-effort read that fails fast.
 
-        At most `_MAX_PROBES` threads probe at a time, and after three failures in a row no thread does for ten
-        seconds. So a caller rarely waits, and never longer than twice the timeout.
+        At most `_MAX_PROBES` threads probe at the same time, and after three failures in a row none does for ten
+        seconds. A caller therefore rarely waits, and never longer than twice the timeout.
 
         Raises:
             NodeUnavailable: the node did not answer in time, is failing, or too many threads probe.
@@ -126,9 +126,9 @@ class Nodes:
 
     def read_each(self, read: Callable[[Node], Answer], *, enough: int) -> list[Answer]:
         """
-        Read from every node of the rotation at once; return the answers of those that gave one in time.
+        Read from all nodes of the rotation in parallel; return the answers that arrive in time.
 
-        Once `enough` of them have answered, the others have another second.
+        Once `enough` nodes have answered, the others get one more second.
         """
         nodes = self._in_rotation(enough)
         if len(self._nodes) == 1:
@@ -145,10 +145,10 @@ class Nodes:
 
     def _is_contradicted(self, node: Node, call: Call) -> bool:
         """
-        Return whether another node answers the call within its size limit, and none above it.
+        Return whether another node's answer to the call is within the size limit, and no other node's is above it.
 
-        So one node of three cannot discredit the two others. If no other node answers, or only with an error, which may
-        be its own limit, this node is trusted.
+        One node of three therefore cannot discredit the two others. If no other node answers, or only with an error,
+        which may be that node's own limit, this node is trusted.
         """
         is_contradicted = False
         for other in [one for one in self._in_rotation(1) if one is not node][:_MOST_WITNESSES]:
@@ -178,7 +178,7 @@ def _answer_of(read: Callable[[Node], Answer], node: Node) -> Answer | None:
 
 
 def _names(urls: Iterable[str]) -> list[str]:
-    """Return a name for each: its host and port, numbered where several have the same."""
+    """Return a name for each URL: its host and port, with a number if several have the same."""
     names: list[str] = []
     for url in urls:
         place = urlsplit(url).netloc.rpartition("@")[2]

@@ -1,8 +1,8 @@
 """
-Agreement between several nodes. Pure.
+Agreement between several nodes, as pure functions.
 
-A single node may lag, be on a minority fork, or lie. So money and account nonces move only when a quorum of nodes
-reports the same.
+A single node may lag, be on a minority fork, or lie. Credits and account nonces therefore change only if a quorum of
+nodes reports the same.
 """
 
 from collections import Counter
@@ -26,8 +26,8 @@ def agreed_view(
     """
     Return what at least `needed` of these views agree on.
 
-    For numbers (height, nonce, balance): the highest value that `needed` views have reached. A transaction with fewer
-    equal reports is undecided.
+    For numbers (height, nonce, balance), this is the highest value that `needed` views have reached. A transaction with
+    fewer than `needed` equal reports is undecided.
     """
     receipts, undecided = _decided(
         [(view.receipts, view.undecided) for view in views], transaction_hashes, needed
@@ -57,9 +57,9 @@ def _decided(
     answers: Sequence[tuple[Mapping[Key, Value], frozenset[Key]]], keys: Iterable[Key], needed: int
 ) -> tuple[dict[Key, Value], frozenset[Key]]:
     """
-    Return the value that `needed` answers have for each key (absent counts as a value), and the undecided keys.
+    Return for each key the value of at least `needed` answers (absence counts as a value), and the undecided keys.
 
-    An answer comes with the keys that it is silent about.
+    Each answer comes with the keys about which it says nothing.
     """
     decided: dict[Key, Value] = {}
     undecided = set()
@@ -79,7 +79,7 @@ def _final(views: Sequence[ChainView], needed: int) -> BlockId | None:
 
 
 def _hash_of_head(heads: Sequence[Head], needed: int) -> str:
-    """Return the newest block's hash if `needed` heads have the same; else an empty text."""
+    """Return the newest block's hash if `needed` heads have the same one; else an empty text."""
     [(block_hash, votes)] = Counter(head.block_hash for head in heads).most_common(1)
     return block_hash if votes >= needed else ""
 
@@ -103,8 +103,8 @@ def agreed_outcome(outcomes: Sequence[SendOutcome], *, needed: int) -> SendOutco
     """
     Return the outcome of a transaction that was sent to several nodes.
 
-    One node that accepts it, or reports its account nonce as used, is enough: neither ends the transaction. `needed`
-    nodes must refuse it before it counts as refused; until then the same bytes are sent again.
+    It is enough that one node accepts it or reports its account nonce as used, because neither makes the service give
+    the transaction up. It counts as refused only if `needed` nodes refuse it; otherwise the same bytes are sent again.
     """
     for kind in (SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW):
         for outcome in outcomes:

@@ -1,11 +1,11 @@
 """
-The chain's state for relay calls, for many calls in one round trip.
+Reads the chain's state for many relay calls in one round trip.
 
-The trip contains lenses, each of which reads the contracts of up to eight calls, and a simulation of each call: the
-transaction that would be signed, executed by the node at its gas limit, or an estimate if no limit is known. The
+The batch contains lenses, each of which reads the contracts of up to eight calls, and a simulation of each call: the
+node executes the transaction that would be signed at its gas limit, or estimates the gas if no limit is known. The
 simulation is separate, because a lens that executed the call would warm storage and lower its gas. A limit below the
-cap is simulated at the cap as well, to see whether the call does the same there. For nodes without
-state overrides or `eth_simulateV1` there are older methods, which cost more.
+cap is simulated at the cap as well, to see whether the call has the same effects there. For nodes without state
+overrides or `eth_simulateV1`, the reader uses older methods, which cost more.
 """
 
 import time
@@ -32,17 +32,17 @@ from signer.contracts import implementation_of
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
-# Callers choose the contract, so cap the gas of each read.
+# The maximum gas of each read, because callers choose the contract.
 READ_GAS = 500_000
 _UNKNOWN_METHOD = frozenset({METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED, INVALID_PARAMS})
 _NOT_TRIED = Trial(gas_limit=None)
-# How long the older methods are used after a node has lacked a method.
+# How long to use the older methods after a node has reported a missing method.
 _RETRY_SECONDS = 600.0
 Item = TypeVar("Item")
 
 
 class _Price(NamedTuple):
-    """The newest block and the tip, and until when, on the monotonic clock, they are used."""
+    """The cached newest block and tip, and their expiry on the monotonic clock."""
 
     head: Head
     market_tip_wei: int
@@ -53,7 +53,7 @@ class RelayStateReader:
     """
     Reads the states of relay calls. Safe to share between threads.
 
-    The newest block and the tip are read again with the first trip after `price_seconds`.
+    The newest block and the tip are read again with the first batch after `price_seconds`.
     """
 
     def __init__(self, nodes: Nodes, *, price_seconds: float) -> None:
@@ -105,7 +105,7 @@ class RelayStateReader:
         readings: Sequence[list[Sequence[bytes]] | None],
         now: float,
     ) -> list[Sequence[bytes]]:
-        """Return the contracts' answers for each query; those that no lens has read are read one by one."""
+        """Return the contracts' answers for each query; read those one by one that no lens has read."""
         answered: list[Sequence[bytes]] = []
         for of_group in readings:
             if of_group is None:
@@ -122,7 +122,7 @@ class RelayStateReader:
     def _trials(
         self, node: Node, queries: Sequence[RelayQuery], trials: Sequence[Any], now: float, *, simulates: bool
     ) -> list[Trial]:
-        """Return the simulations; a node that cannot simulate executes the calls by `eth_call`."""
+        """Return the simulations; use `eth_call` with a node that cannot simulate."""
         trials = list(trials)
         lacking = [place for place, trial in enumerate(trials) if trial is None]
         if lacking:
@@ -136,7 +136,7 @@ class RelayStateReader:
 
 
 def _accepts(error: RpcError) -> bool:
-    """Also accept the errors of a node that does not support state overrides or simulations."""
+    """Return whether the error is an answer; so are errors of nodes without state overrides or simulations."""
     return error.code == INVALID_PARAMS or node_errors.is_call_error(error)
 
 
@@ -152,7 +152,7 @@ _PRICE: tuple[Call, ...] = (
 
 
 class Question(NamedTuple):
-    """A contract (0x-hex in any casing) and the calldata of a call to it; empty calldata reads its code."""
+    """A contract (0x-hex in any casing) and the calldata to call it with; empty calldata reads its code."""
 
     address: str
     calldata: bytes = b""
@@ -185,7 +185,7 @@ def _single_calls(query: RelayQuery) -> list[Call]:
 
 
 def _single_call(to: str, calldata: bytes) -> Call:
-    """Return the call whose value is a contract's answer in the form of a lens: no bytes if it reverted."""
+    """Return the call whose value is a contract's answer as a lens returns it: no bytes if it reverted."""
     if not calldata:
         return Call("eth_getCode", [to, _LATEST], _code_of, max_bytes=answers.CODE_BYTES)
     fields = {"to": to, "data": "0x" + calldata.hex(), "gas": hex(READ_GAS)}
@@ -217,7 +217,7 @@ def _state(of_query: Sequence[bytes], trial: Trial, price: _Price) -> RelayState
 def _compared(
     queries: Sequence[RelayQuery], trials: Sequence[Trial], at_cap: Sequence[Trial | None]
 ) -> list[Trial]:
-    """Return the trial of each query, compared with the one at the cap; nodes that cannot simulate have none."""
+    """Return each query's trial, compared with the one at the cap, which nodes without simulations lack."""
     others = iter(at_cap)
     return [
         trial.compared_with(next(others, None)) if _is_below_cap(query) else trial
@@ -254,7 +254,7 @@ def _estimated(answer: Any) -> Trial:
 
 
 def _executed(gas_limit: int, answer: Any) -> Trial:
-    # Only whether it returned matters, not what.
+    # Only success matters here, not the return data.
     returned = answers.returned_or_error(answer)
     return _failed(gas_limit, returned) if isinstance(returned, RpcError) else Trial(gas_limit)
 
@@ -277,7 +277,7 @@ def _failed(gas_limit: int | None, error: RpcError) -> Trial:
     )
 
 
-# A lens is code that the node runs in one `eth_call`, to read several contracts in one call instead of many.
+# A lens is code that the node runs in a single `eth_call` to read several contracts.
 #
 # The code is not on the chain: the call puts it at an unused address by a state override, which geth, erigon,
 # nethermind, reth and anvil support. It answers a list of questions in order. A question is an address (20 bytes),

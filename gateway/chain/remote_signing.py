@@ -1,9 +1,9 @@
 """
 A signer in another process, and database transactions that need its signatures.
 
-The process makes no request while a transaction is open. So a transaction that needs a signature is rolled back, the
-signature is fetched, and the transaction runs again with it: `signed_outside`. A signature that is not used after all
-is harmless, because its bytes are not sent.
+A process makes no network request while a transaction is open. If a transaction needs a signature, `signed_outside`
+rolls it back, fetches the signature, and runs the transaction again with it. A signature that is not used after all is
+harmless, because its bytes are not sent.
 """
 
 import threading
@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 RETRY_AFTER_SECONDS = 2
 # How long the signer's addresses are cached, and how long after a failure they are read again.
 _KEYS_SECONDS, _FAILURE_SECONDS = 30.0, 3.0
-# Rows may change between two runs, so that each needs another signature.
+# The maximum number of runs: rows may change between two runs, so that each needs another signature.
 _MAX_RUNS = 4
 
 
@@ -45,9 +45,9 @@ _fetched: ContextVar[dict[SigningRequest, SignedTransaction] | None] = ContextVa
 
 def signed_outside(run: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """
-    Run a function in a transaction of its own; run it again for each signature that a remote signer must make.
+    Run a function in its own transaction; run it again for each signature that a remote signer must make.
 
-    With keys in this process it runs once, and signs within the transaction.
+    With local keys, it runs once and signs within the transaction.
     """
 
     @wraps(run)
@@ -75,14 +75,14 @@ class RemoteSigner:
     """
     Signs through a signer's socket. Its addresses are read again every half minute, so that keys may change.
 
-    While the signer is failing, requests are refused at once; only the first waits for the timeout. `health` is a
-    client of the same signer with a short timeout.
+    While the signer is failing, requests are refused at once, and only the first one waits for the timeout. `health` is
+    a client of the same signer with a short timeout.
     """
 
     is_remote = True
-    # How long requests are refused at once after a failure; then the health check decides.
+    # How long requests are refused at once after a failure. After that, the health check decides.
     pause_seconds = 1.0
-    # How long the health check waits for its answer.
+    # The timeout of the health check.
     health_seconds = 1.0
 
     def __init__(self, client: SignerClient, health: SignerClient) -> None:
@@ -185,7 +185,7 @@ def limit_reached() -> SignerUnavailable:
 
 @cache
 def remote_signer() -> RemoteSigner:
-    """Return the signer at `SIGNER_URL`, made once."""
+    """Return the signer at `SIGNER_URL`; created once per process."""
     folder = settings.SIGNER_TLS_FOLDER
     certificates = Certificates.in_folder(folder) if folder else None
     seconds: float = settings.SIGNER_TIMEOUT_SECONDS

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-# More than any answer whose size no contract decides.
+# Larger than any answer whose size does not depend on a contract.
 ANSWER_BYTES = 65_536
-# EIP-1474 has "method not supported" besides JSON-RPC's "method not found"; EDR answers with it.
+# EIP-1474 defines "method not supported" in addition to JSON-RPC's "method not found"; EDR uses it.
 METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED, INVALID_PARAMS = -32601, -32004, -32602
 _OVERSIZED = 0
 
@@ -28,9 +28,9 @@ class RpcError:
 @dataclass(frozen=True, slots=True)
 class OversizedError(RpcError):
     """
-    In place of an answer that a contract made larger than its call allows.
+    Stands in for an answer that a contract made larger than its call allows.
 
-    The contract, and the caller who chose it, are at fault, not the node.
+    The fault is that of the contract and of the caller who chose it, not of the node.
     """
 
     code: int = _OVERSIZED
@@ -63,9 +63,9 @@ class Call(NamedTuple):
 
 
 class NodeFault(Exception):
-    """One node failed. The text names the kind of failure, and no part of the URL."""
+    """One node failed. The message names the kind of failure, but no part of the URL."""
 
-    # Whether the node is wrong, and not merely away, busy or behind: then it leaves the rotation.
+    # Whether the node answered wrongly and leaves the rotation for it, unlike one that is unreachable, busy or behind.
     is_wrong: ClassVar[bool] = False
 
     def __init__(self, reason: str, *, method: str = "") -> None:
@@ -74,21 +74,21 @@ class NodeFault(Exception):
 
 
 class HttpFault(NodeFault):
-    """The node could not be reached in time, or its response is not HTTP with status 200."""
+    """The node could not be reached in time, or did not respond with HTTP status 200."""
 
 
 class ErrorAnswer(NodeFault):
-    """The node answers a call by an error which is not an answer, such as a rate limit."""
+    """The node returned an error that is not a valid answer to the call, such as a rate limit."""
 
 
 class MalformedAnswer(NodeFault):
-    """The answer to a call, or the whole response, is not what JSON-RPC and the method promise."""
+    """The answer to a call, or the whole response, violates JSON-RPC or the method's specification."""
 
     is_wrong = True
 
 
 class BatchRefused(NodeFault):
-    """The node did not answer all calls of a batch; a smaller batch may pass, of `limit` calls if it names one."""
+    """The node did not answer all calls of a batch. A smaller one may succeed; `limit` is the size in its message."""
 
     is_wrong = True
 
@@ -98,7 +98,7 @@ class BatchRefused(NodeFault):
 
 
 class TooLarge(NodeFault):
-    """The response is too large: because of the answer at `place`, or with None because of all together."""
+    """The response is too large: because of the answer at `place`, or, if None, because of all answers together."""
 
     is_wrong = True
 

@@ -16,9 +16,9 @@ _HALF_ORDER = _ORDER // 2
 _Y_PARITY = {0: 0, 1: 1, 27: 0, 28: 1}
 # LUKSO's mainnet, its testnet, and the first testnet, whose id is still in old examples.
 LUKSO_CHAIN_IDS = (42, 4201, 2828)
-# And others that a wallet may be set to: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
+# Other chains to which a wallet may be set: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
 WALLETS_CHAIN_IDS = (*LUKSO_CHAIN_IDS, 1, 8453, 10, 42161, 137, 56)
-# The v of EIP-155 is 35 or 36 plus twice the chain id. It has two bytes or more where the chain id is above 110.
+# The v of EIP-155 is 35 or 36 plus twice the chain id. It has two bytes or more if the chain id is above 110.
 _EIP155 = 35
 _COMPACT_BYTES, _FULL_BYTES, MOST_BYTES = 64, 65, 68
 
@@ -27,8 +27,8 @@ def normalise_signature(signature: bytes, *, chain_id: int) -> bytes:
     """
     Return the 65 bytes r, s, v of a signature as the chain accepts them: v of 27 or 28, s in the lower half.
 
-    Takes v of 0 or 1 as well, the 64 bytes of ERC-2098, s in the upper half, and the v of EIP-155 for this chain or one
-    that a wallet may be set to. Which of these it is decides nothing: the signed hash has the chain id.
+    Also converts v of 0 or 1, the 64 bytes of ERC-2098, s in the upper half, and the v of EIP-155 for this chain or one
+    to which a wallet may be set. The chain in v does not matter, because the signed hash contains the chain id.
 
     Raises:
         UnusableSignature: the length, v, r or s fits no known form.
@@ -43,7 +43,7 @@ def normalise_signature(signature: bytes, *, chain_id: int) -> bytes:
 
 def recover_address(digest: bytes, signature: bytes) -> str:
     """
-    Return the EIP-55 address whose key signed the 32-byte digest; `signature` is a normalised one.
+    Return the EIP-55 address whose key signed the 32-byte digest; `signature` must be normalised.
 
     Raises:
         UnrecoverableSignature: no key can have made this signature over this digest.
@@ -52,14 +52,14 @@ def recover_address(digest: bytes, signature: bytes) -> str:
         recoverable = signature[:64] + bytes([signature[64] - 27])
         key = PublicKey.from_signature_and_message(recoverable, digest, hasher=None)
     except (ValueError, IndexError) as error:
-        # ValueError is coincurve's; IndexError a signature that is too short.
+        # coincurve raises ValueError; a signature that is too short causes IndexError.
         raise UnrecoverableSignature("No key can have made this signature over this message.") from error
     return checksum("0x" + keccak(key.format(compressed=False)[1:])[12:].hex())
 
 
 def recover_signers(signature: bytes, *digests: bytes, chain_id: int) -> tuple[bytes, list[str]]:
     """
-    Return the signature as the chain accepts it, and each 32-byte digest's signer as EIP-55 address.
+    Return the normalised signature, and for each 32-byte digest the EIP-55 address of its signer.
 
     Raises:
         UnusableSignature: see `normalise_signature` and `recover_address`.

@@ -1,8 +1,8 @@
 """
 Relayer keys, and a policy that no caller can override.
 
-A signer refuses every transaction that the service does not need, so a fault elsewhere can waste gas at most, and
-never moves a relayer's funds. Keys do not leave this module.
+A signer refuses every transaction that the service does not need, so a fault elsewhere can at most waste gas, but not
+move a relayer's funds. Keys never leave this module.
 """
 
 from collections.abc import Sequence
@@ -36,19 +36,19 @@ class NoSigner(ImproperlyConfigured):
 
 
 class Signer(Protocol):
-    """Signs with the relayers' keys: in this process, or in another one."""
+    """Signs with the relayers' keys, in this process or in another one."""
 
     @property
     def is_remote(self) -> bool:
-        """Whether another process signs, so that signing must not happen within a database transaction."""
+        """Whether another process signs; if so, do not sign within a database transaction."""
         ...
 
     def addresses(self) -> list[str]:
-        """Return the EIP-55 addresses that it can sign for, in a stable order."""
+        """Return the EIP-55 addresses of all keys, in a stable order."""
         ...
 
     def spare_addresses(self) -> list[str]:
-        """Return those of `addresses` that take calls only once staff have added them."""
+        """Return those of `addresses` that take no calls until staff have added them."""
         ...
 
     def require_answers(self) -> None:
@@ -84,7 +84,7 @@ class LocalSigner:
     """
     Keys in this process's memory. No repr and no error shows them.
 
-    `keys` are in service from the start; `spare_keys` are those of relayers that staff may add later.
+    `keys` are in service from the start; `spare_keys` are for relayers that staff may add later.
     """
 
     is_remote = False
@@ -140,7 +140,7 @@ def read_key(text: str, name: str) -> tuple[str, PrivateKey]:
     Return the EIP-55 address and the key of 32 bytes in hex.
 
     Raises:
-        ImproperlyConfigured: it is not a private key. The error shows only its `name`.
+        ImproperlyConfigured: the text is not a private key. The error shows only its `name`.
     """
     try:
         secret = bytes.fromhex(text.removeprefix("0x"))
@@ -166,7 +166,7 @@ def derive_keys(mnemonic: str, *, count: int) -> list[str]:
     Raises:
         ImproperlyConfigured: the words are not a mnemonic. The error does not show them.
     """
-    # Tried in each language, because some words belong to several; the keys do not depend on it.
+    # Try each language, because some words belong to several. The keys do not depend on the language.
     if not any(Mnemonic(language).check(mnemonic) for language in Mnemonic.list_languages()):
         raise ImproperlyConfigured("RELAY_RELAYER_MNEMONIC is not a mnemonic of BIP-39.")
     seed = Mnemonic.to_seed(mnemonic)
@@ -189,7 +189,7 @@ def _local() -> LocalSigner:
 
 
 def set_signer(signer: Signer | None) -> None:
-    """Install another signer for this process, or with None a new one from the settings."""
+    """Install another signer for this process; None returns to a new one from the settings."""
     global _installed  # noqa: PLW0603
     _installed = signer
     _local.cache_clear()
@@ -198,7 +198,7 @@ def set_signer(signer: Signer | None) -> None:
 
 def get_signer() -> Signer:
     """
-    Return the installed signer, else that of the settings: another process, or keys in this one.
+    Return the installed signer, or else that of the settings: another process, or keys in this one.
 
     Raises:
         NoSigner: this process has no keys and no remote signer.

@@ -1,4 +1,4 @@
-"""The key that funds relayers. Its own policy allows only transfers to them, up to a maximum value."""
+"""The key that funds relayers. Its policy allows only transfers to relayers, up to a maximum value."""
 
 from collections.abc import Collection
 from functools import cache
@@ -38,7 +38,7 @@ class Treasury:
         Sign a transfer of `value_wei` to one of `relayers`; the same transfer always gives the same bytes.
 
         Raises:
-            PolicyViolation: another receiver, a value above the maximum, or fees above the cap.
+            PolicyViolation: the receiver is not a relayer, or the value or the fees are above the maximum.
         """
         transaction = transfer(self._limits.chain_id, to=to, account_nonce=account_nonce, fees=fees)
         check_transfer(
@@ -52,7 +52,7 @@ class Treasury:
 
 
 def transfer(chain_id: int, *, to: str, account_nonce: int, fees: Fees) -> UnsignedTransaction:
-    """Return the transaction of a transfer; its value is passed separately."""
+    """Return the transaction of a transfer, without its value, which is passed separately."""
     return UnsignedTransaction(
         chain_id=chain_id,
         account_nonce=account_nonce,
@@ -65,7 +65,7 @@ def transfer(chain_id: int, *, to: str, account_nonce: int, fees: Fees) -> Unsig
 
 
 class RemoteTreasury:
-    """The treasury of a remote signer, which knows the relayers and has limits of its own."""
+    """The treasury of a remote signer, which knows the relayers and enforces its own limits."""
 
     def __init__(self, address: str, signer: RemoteSigner) -> None:
         self.address, self._signer = address, signer
@@ -94,7 +94,7 @@ def get_treasury() -> Treasury | RemoteTreasury | None:
 
 
 def forget_treasury() -> None:
-    """Read the key again at its next use, after the settings have changed."""
+    """Forget the key, so that the next use reads it again; for settings that have changed."""
     _local.cache_clear()
 
 

@@ -1,5 +1,5 @@
 """
-The chain's values: the chain itself, what nodes answer, and the client's interface.
+The chain's values: the chain itself, the answers of nodes, and the client's interface.
 
 Addresses are EIP-55 text, hashes lower-case 0x-hex.
 """
@@ -19,9 +19,9 @@ _WEI_PER_COIN = 10**18
 @dataclass(frozen=True, slots=True)
 class Finality:
     """
-    When a block counts as final: once the chain has `blocks` blocks from this one on, including it.
+    When a block is final: once the chain has `blocks` blocks counted from this one, itself included.
 
-    With `by_tag`, the node's tag `finalized` decides instead, if the node supports it.
+    With `by_tag`, the node's block tag `finalized` decides instead, if the node supports it.
     """
 
     blocks: int = 64
@@ -33,10 +33,10 @@ class Chain:
     """
     One chain: its nodes, the limits of gas prices, and when a block is confirmed and when final.
 
-    At most `node_places` threads of a process wait for nodes. Money and account nonces move when `quorum` nodes
+    At most `node_places` threads of a process wait for nodes. Credits and account nonces change only if `quorum` nodes
     report the same. A node leaves the rotation if its newest block is older than `max_head_age_seconds` (0: any age)
     or more than `max_lag_blocks` behind the others. A transaction is confirmed once the chain has `confirmations`
-    blocks from its block on, that one included. `explorer_url` is empty without a block explorer.
+    blocks counted from its own, itself included. `explorer_url` is empty without a block explorer.
     """
 
     id: int
@@ -100,10 +100,10 @@ class RelayQuery:
     """
     One relay call to read the state for, and the transaction to simulate.
 
-    `sender` would send `calldata` to the key manager with `gas_limit`; with None the node
-    estimates the lowest sufficient limit, up to `gas_cap`. A limit below the cap is also compared with the cap: a
-    contract may catch that an inner call ran out of gas. Without calldata nothing is simulated:
-    contracts are only read, with limits on gas and on the bytes of each answer.
+    `sender` would send `calldata` to the key manager with `gas_limit`. If that is None, the node
+    estimates the lowest sufficient limit, up to `gas_cap`. A limit below the cap is also compared with the cap, because
+    a contract may catch that an inner call ran out of gas. Without calldata, nothing is simulated:
+    contracts are only read, with limits on gas and on the size of each answer.
     """
 
     profile: str
@@ -121,11 +121,11 @@ class Trial:
     """
     The simulation of a relay call at the newest block; `Trial(None)` for a query without calldata.
 
-    `gas_limit` is the simulated one, or the estimate; None if an estimate reverted. `gas_used` is
-    None if the node did not report it. `revert` is the data that the call reverted with; None if it succeeded.
+    `gas_limit` is the simulated one, or the estimate; None if the estimate reverted. `gas_used` is None if the node did
+    not report it. `revert` is the revert data; None if the call succeeded.
 
-    `agrees` is whether the call had the same logs and used gas at the cap; None if nothing was compared, as for an
-    estimate. `gas_used_at_cap` is the gas that it used there.
+    `agrees` is whether the call had the same logs and used the same gas at the cap; None if nothing was compared, as
+    for an estimate. `gas_used_at_cap` is the gas used at the cap.
     """
 
     gas_limit: int | None
@@ -134,11 +134,11 @@ class Trial:
     logs: tuple[tuple[str, str, str], ...] = ()
     agrees: bool | None = None
     gas_used_at_cap: int | None = None
-    # The contracts answered more than is read; nothing else is known.
+    # The contracts returned more data than the service reads; the other fields are unknown.
     is_oversized: bool = False
 
     def compared_with(self, at_cap: "Trial | None") -> "Trial":
-        """Return this trial with its comparison; unchanged if the node cannot simulate."""
+        """Return this trial compared with the one at the cap; unchanged if the node cannot simulate."""
         if at_cap is None or at_cap.gas_used is None:
             return self
         agrees = None
@@ -150,9 +150,9 @@ class Trial:
 @dataclass(frozen=True, slots=True)
 class RelayState:
     """
-    Everything that the preflight of one relay call needs, read in one round trip.
+    The state that the preflight of one relay call needs, read in one round trip.
 
-    Code names are those that staff vet, empty without a contract. `relay_nonce` is the controller's
+    Code names are those that staff vet, empty if there is no contract. `relay_nonce` is the controller's
     next nonce in that channel, channel bits included; None if the key manager does not answer `getNonce`.
     The newest block and the tip may be a few seconds old. The tip, in wei per gas, is the median by gas
     of recent blocks; 0 if those blocks were nearly empty.
@@ -186,15 +186,15 @@ class AccountState:
     """
     An account's next nonce at the newest block and at the newest confirmed one.
 
-    A block is confirmed once the chain has `confirmations` blocks from it on, itself included. With several nodes,
-    a quorum has reached these values, and a quorum has not seen the nonce go beyond `highest_nonce`.
+    A block is confirmed once the chain has `confirmations` blocks counted from it, itself included. With several nodes,
+    a quorum has reached these values, and a quorum reports no nonce above `highest_nonce`.
     """
 
     latest_nonce: int
     confirmed_nonce: int
     balance_wei: int
     highest_nonce: int = -1
-    # A quorum has seen code at the address: the key has signed a delegation (EIP-7702).
+    # Whether a quorum reports code at the address, which means that the key has signed a delegation (EIP-7702).
     has_code: bool = False
 
     def __post_init__(self) -> None:
@@ -216,9 +216,8 @@ class ChainView:
     The newest block, the receipts that exist and the requested accounts.
 
     `block_hashes` has the requested heights that the chain has reached; `final` is the newest final block, None
-    if it was not requested. Nodes disagree about `undecided` transactions, which count as neither mined nor absent
-    for now, as do those about which a node gives no usable answer. A height, a final block or an account without a
-    usable answer, or about which nodes disagree, is missing.
+    if it was not requested. `undecided` transactions count as neither mined nor absent for now, because the nodes
+    disagree about them or gave no usable answer. A height, a final block or an account is missing for the same reasons.
     """
 
     head: Head
@@ -243,9 +242,9 @@ class ChainView:
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
     """
-    A node by its host, and why it is out of the rotation; `fault` is empty while it is in.
+    A node's host, and why it is out of the rotation; `fault` is empty while it is in it.
 
-    The age of the newest block is that of the last check; None before the first.
+    The age of the newest block is computed from the last check; None before the first check.
     """
 
     name: str
@@ -280,7 +279,7 @@ class SendOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ExternalExecution:
-    """A mined transaction in which a key manager verified a controller's call; any account may have sent it."""
+    """A mined transaction in which a key manager verified a controller's call. Any account may have sent it."""
 
     transaction_hash: str
     sender: str
@@ -306,9 +305,9 @@ class ChainClient(Protocol):
     """
     All requests of the service to chain nodes.
 
-    Addresses go in and come out as EIP-55 text, hashes as lower-case 0x-hex. Every
-    method raises `NodeUnavailable` if no node gives a usable answer. If a contract
-    does not answer, that is a value (None, empty, 0) and not an error.
+    Addresses are EIP-55 text, hashes lower-case 0x-hex, as arguments and results. Every
+    method raises `NodeUnavailable` if no node gives a usable answer. A contract that does
+    not answer is not an error; the result is then None, empty or 0.
     """
 
     def chain_id(self) -> int:
@@ -356,7 +355,7 @@ class ChainClient(Protocol):
         Return the lowest gas limit with which the newest block would execute this call.
 
         Raises:
-            CallReverted: it reverts, or needs more gas than `gas_cap`.
+            CallReverted: the call reverts, or needs more gas than `gas_cap`.
         """
         ...
 
@@ -387,8 +386,8 @@ class ChainClient(Protocol):
         """
         Return the newest block, and these transactions and accounts as of that block or a later one.
 
-        Also the hashes of the blocks at these heights, and with `finality` the newest final block. With several
-        nodes, it is the answer on which a quorum agrees.
+        Also returns the hashes of the blocks at these heights and, with `finality`, the newest final block. With
+        several nodes, the view contains only what a quorum agrees on.
         """
         ...
 
@@ -403,7 +402,7 @@ class ChainClient(Protocol):
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
     ) -> list[ExternalExecution]:
-        """Return the transactions, both blocks included, in which calls of the controller were verified."""
+        """Return the transactions in these blocks, both included, in which calls of the controller were verified."""
         ...
 
     def read_sent(self, *, senders: Sequence[str], from_block: int, to_block: int) -> list[SentTransaction]:
@@ -412,9 +411,9 @@ class ChainClient(Protocol):
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         """
-        Send signed transactions to every node in order and return the outcome of each.
+        Send signed transactions to every node, in order, and return the outcome of each.
 
-        Without an answer the outcome is `UNREACHABLE`; no network error is raised. Only a quorum can refuse one.
+        If no node answers, the outcome is `UNREACHABLE`; no network error is raised. Only a quorum can refuse one.
         """
         ...
 

@@ -9,7 +9,7 @@ from gateway.chain.rpc import Call, ErrorAnswer, MalformedAnswer, NodeFault
 from gateway.chain.types import AccountState, ChainView, Finality, Head, Receipt
 
 _LATEST = "latest"
-# Behind one URL may be several nodes at different heights: what one does not know, the next one may.
+# How often to ask: one URL may lead to several nodes at different heights, and the next one may know more.
 _ROUNDS = 3
 
 
@@ -25,13 +25,12 @@ def view_of(
     """
     Return one node's view; see `ChainClient.read_chain`.
 
-    What the node answers only in part is kept: transactions without a usable answer are undecided, accounts are left
-    out.
+    Incomplete answers are kept: transactions without a usable answer are undecided, and such accounts are left out.
 
     Raises:
         NodeFault: the node did not answer, or did not return its newest block.
     """
-    # The head is read first, so that a block which arrives meanwhile can only add to the later reads.
+    # The head is read first, so that a block that arrives in between can only add to the later reads.
     newest, *replies = _ask(
         node,
         [
@@ -60,7 +59,7 @@ def view_of(
 
 
 def _ask(node: Node, calls: Sequence[Call]) -> list[Any]:
-    """Return each call's value, or the `NodeFault` in place of it: an error only after several rounds."""
+    """Return each call's value, or, if several rounds failed, the `NodeFault` in its place."""
     values = node.ask(calls, checked=True)
     for _ in range(_ROUNDS - 1):
         places = [place for place, value in enumerate(values) if isinstance(value, ErrorAnswer)]
@@ -96,12 +95,12 @@ def _account_states(accounts: Sequence[str], values: Sequence[Any]) -> dict[str,
 
 
 def _height(newest: Head, blocks: int) -> int:
-    """Return the newest height that has this many blocks from it on, its own included."""
+    """Return the newest height from which on the chain has this many blocks, its own included."""
     return max(0, newest.number - blocks + 1)
 
 
 def _final_calls(newest: Head, finality: Finality | None) -> list[Call]:
-    """Return the calls that read the newest final block; the block of the tag comes first, if tags count."""
+    """Return the calls that read the newest final block; that of the tag comes first, if the tag is used."""
     if finality is None:
         return []
     names = [hex(_height(newest, finality.blocks))]
@@ -119,7 +118,7 @@ def _block(name: str) -> Call:
 
 
 def receipt_call(transaction_hash: str) -> Call:
-    """Return the call that reads a transaction's receipt, None if the node has none."""
+    """Return the call that reads a transaction's receipt; its value is None if the node has none."""
 
     def read(answer: Any) -> Receipt | None:
         receipt = answers.receipt(answer)

@@ -1,8 +1,8 @@
 """
-Reads by web3.py over our nodes, with the same connections, fail-over and checks.
+Reads through web3.py, over the same connections, with the same fail-over and checks.
 
-Reads that relay calls, sign-ins and quotas wait for are batches of `client` and `views`, which take a small part of
-the processor time. Tests compare both.
+Reads that relay calls, sign-ins and quotas wait for are batches in `client` and `views`, which need a small fraction of
+the CPU time. Tests compare both.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -38,7 +38,7 @@ from gateway.chain.views import receipt_call
 
 _WORD = 32
 _LOG_BLOCKS = 1_000
-# With all their transactions; a whole block may have megabytes.
+# Blocks are read with all their transactions, and a block may have megabytes.
 _BLOCKS_PER_BATCH = 20
 _SIZED_BY_CONTRACT = frozenset({"eth_call", "eth_getLogs"})
 _MOST_BYTES = {
@@ -65,7 +65,7 @@ class NodesProvider(JSONBaseProvider):
 
 
 def _call(method: str, params: Any) -> Call:
-    # The caller who chose the contract decides how much it returns or logs.
+    # The caller chose the contract, and so how much it returns or logs.
     return Call(
         method,
         list(params),
@@ -78,19 +78,19 @@ def _call(method: str, params: Any) -> Call:
 def _response(reply: Any) -> RPCResponse:
     if not isinstance(reply, RpcError):
         return {"jsonrpc": "2.0", "id": 0, "result": reply}
-    # Without the revert data: web3.py would fetch a URL from it (EIP-3668), and raises KeyError for unknown panics.
+    # Omit the revert data: web3.py would fetch a URL in it (EIP-3668), and raises KeyError for unknown panics.
     error: RPCError = {"code": reply.code, "message": reply.message}
     return {"jsonrpc": "2.0", "id": 0, "error": error}
 
 
 def web3_over(send: Callable[[Sequence[Call]], list[Any]]) -> Web3:
-    """Return a web3.py client that calls `send`, without the default middleware: it reads the chain id before calls."""
+    """Return a web3.py client that calls `send`, without the default middleware, which reads the chain id first."""
     return Web3(NodesProvider(send), middleware=[ExtraDataToPOAMiddleware])
 
 
 @contextmanager
 def _web3_errors(method: str) -> Iterator[None]:
-    """Raise web3.py's errors as faults of the node: it answered by an error, or what web3.py cannot read."""
+    """Convert web3.py's exceptions to faults of the node, which returned an error or an unreadable answer."""
     try:
         yield
     except Web3RPCError as error:
@@ -118,7 +118,7 @@ class Web3Reads:
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
     ) -> list[ExternalExecution]:
-        # In ranges that public nodes accept.
+        # Split into ranges that public nodes accept.
         return [
             execution
             for blocks in _ranges(from_block, to_block, _LOG_BLOCKS)
@@ -143,7 +143,7 @@ def _ranges(first: int, last: int, size: int) -> list[range]:
 
 
 class _OneNode:
-    """Reads of one node. What they raise is the node's fault, and is handled by `Node.read`."""
+    """Reads from one node. `Node.read` treats any exception that they raise as the node's fault."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -151,7 +151,7 @@ class _OneNode:
         self._contract = self._web3.eth.contract(abi=CONTRACT_ABI)
 
     def contract_answer(self, contract: str, function: str, *arguments: Any) -> Any:
-        """Return a contract's answer; None if it reverts or answers a value of another type."""
+        """Return a contract's answer; None if it reverts or returns a value of another type."""
         call = self._contract(_address(contract)).functions[function](*arguments)
         with _web3_errors("eth_call"):
             try:
@@ -188,9 +188,9 @@ class _OneNode:
 
     def _execution(self, log: LogReceipt) -> ExternalExecution | None:
         """
-        Return the transaction that a `PermissionsVerified` log (LSP-6) belongs to, and the selector that it names.
+        Return the transaction of a `PermissionsVerified` log (LSP-6), with the selector in the log.
 
-        None if a reorganisation has removed it, and for any other log: an unvetted contract may log arbitrary data
+        None if a reorganisation has removed it, and for malformed logs: an unvetted contract may log arbitrary data
         under the event's name.
         """
         if any(len(topic) != _WORD for topic in log["topics"]):

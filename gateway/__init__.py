@@ -1,4 +1,4 @@
-"""The project package: settings, routes and Celery; below them the admin kit, the web layer and chain access."""
+"""The project package: settings, routes and Celery, and the layers below: admin kit, web layer and chain access."""
 
 from gateway.celery import app as celery_app
 

@@ -1,7 +1,7 @@
 """
 The Celery application, and beat's scheduler.
 
-Messages only start work earlier: the work itself is in rows of PostgreSQL.
+Work is stored as rows in PostgreSQL; a message only makes a worker start it earlier.
 """
 
 import logging
@@ -34,7 +34,7 @@ app.autodiscover_tasks()
 # A task's log lines carry the id of the request that sent it.
 app.steps["worker"].add(DjangoStructLogInitStep)
 app.conf.worker_consumer = "gateway.celery:Consumer"
-# The relay worker's two loops, which need no messages. Given by name, because the module needs loaded models.
+# The relay worker's loops, which need no messages. Given by name, because the module imports models.
 app.steps["worker"].add("relay.worker:RelayLoops")
 
 
@@ -44,8 +44,8 @@ class QoS(redis_transport.QoS):
 
     If an acknowledgement does not reach Redis, kombu's class keeps counting the message. Once the prefetch limit is
     reached, the worker takes no more messages, even after Redis has recovered. If the connection is already closed,
-    kombu raises an error that ends the worker. This class stops counting the message in both cases. Redis redelivers
-    the message after the visibility timeout.
+    kombu raises an error that ends the worker. This class stops counting the message in both cases; Redis redelivers it
+    after the visibility timeout.
     """
 
     def ack(self, delivery_tag: str) -> None:
@@ -84,8 +84,8 @@ class QoS(redis_transport.QoS):
 
 
 redis_transport.Channel.QoS = QoS
-# A demoted, full or loading Redis answers READONLY, UNBLOCKED, OOM, LOADING or MASTERDOWN. Kombu takes most of these
-# for mistakes of the program, which end a worker. Here they are lost connections.
+# A demoted, full or loading Redis returns READONLY, UNBLOCKED, OOM, LOADING or MASTERDOWN. Kombu treats most of these
+# as programming errors, which end a worker. This treats them as lost connections.
 redis_transport.Transport.connection_errors += (RedisError,)
 
 
@@ -106,7 +106,7 @@ class Consumer(consumer.Consumer):
 
 @signals.setup_logging.connect
 def leave_logging_alone(**_: object) -> None:
-    """Keep the logging of the settings; without a receiver Celery would replace it with its own."""
+    """Keep the logging of the settings. If no receiver is connected, Celery replaces it with its own."""
     log_uncaught()
 
 
@@ -116,8 +116,8 @@ def keep_one_connection(**_: object) -> None:
     """
     Keep one connection to the database for each thread of this worker process.
 
-    Otherwise a pool, with its threads, would be opened and closed around every task. The connection is checked before
-    each task, because no caller would retry the task.
+    Otherwise Django would open and close a pool, with its threads, around every task. The connection is checked before
+    each task, because there is no caller that would retry the task.
     """
     for wrapper in connections.all():
         wrapper.settings_dict["OPTIONS"].pop("pool", None)
@@ -150,13 +150,13 @@ def record_end(*, task: Any, state: str | None, **_: object) -> None:
 
 @signals.heartbeat_sent.connect
 def worker_is_alive(**_: object) -> None:
-    """Renew the file of the health check: this worker is connected and not stalled."""
+    """Renew the health check's file, because this worker is connected and not stalled."""
     tasks.touch_alive_file()
 
 
 class Clock(PersistentScheduler):
     """
-    Sends due tasks. If a message cannot be sent, the task's next run does the work.
+    Beat's scheduler, which sends due tasks. If a message cannot be sent, the task's next run does the work.
 
     The start and the end of an outage are logged once each, as WARNING; other errors are logged every time.
     """

@@ -4,9 +4,9 @@ Actions of staff that need a reason: confirmed first, carried out once, and logg
 An admin class lists its actions in `staff_actions`. The list and the row's page offer them; both lead to a confirmation
 page, which carries out the action row by row. The page works without JavaScript.
 
-A database action and its audit entry are one transaction. An action that calls Stripe, the node or the broker writes
-one entry at its start and one with its outcome. Without the second entry the outcome is unknown; the page may be sent
-again, because such actions are idempotent.
+A database action and its audit entry commit in one transaction. An action that calls Stripe, a node or the broker
+writes one entry at its start and one with its outcome. If the second entry is missing, the outcome is unknown; staff
+can submit the page again, because such actions are idempotent.
 
 An action of a `kind` requests approval; `gateway.staff.approvals` writes one entry for the request and one when it is
 carried out.
@@ -45,7 +45,7 @@ def require_substance(reason: str) -> None:
 
 
 class ReasonForm(forms.Form):
-    """The reason, and a token that identifies the decision if the page is sent twice."""
+    """The reason, and a token that identifies the decision if the page is submitted twice."""
 
     reason = forms.CharField(
         max_length=500,
@@ -60,7 +60,7 @@ class ReasonForm(forms.Form):
 class Decision:
     """A confirmed decision: actor, action, reason, and the form's other values."""
 
-    # A row of the project's user model, which this package must not import.
+    # A user. The type is Any, because this package must not import the project's user model.
     actor: Any
     action: str
     reason: str
@@ -68,7 +68,7 @@ class Decision:
     token: uuid.UUID
 
     def key(self, row: Any) -> str:
-        """Return the idempotency key of this decision for the row, the same if the page is sent twice."""
+        """Return the idempotency key of this decision for the row; it stays the same if the page is submitted twice."""
         return f"staff:{self.token}:{row._meta.label_lower}:{self.action}:{row.pk or ''}"
 
 
@@ -78,11 +78,12 @@ class ReasonedAction:
     A staff action with a confirmation page and a reason.
 
     `permission` is a full permission such as `relay.pause_relayer`. `effect` describes the effect on a row. `run` calls
-    the service and may return a message; it runs in a transaction unless the action `reaches_out` over a network, and
+    the service and may return a message. It runs in a transaction, unless the action `reaches_out` over a network; it
     must then be idempotent. `initial` returns the form's initial values, read before the effects are shown. `changes`
-    returns the old and new values for the log. An action with a `subject` has no rows: the list offers it, and its
-    functions get an unsaved row. An action of a `kind` calls a service that requests approval with `decision.key(row)`;
-    `person` is the user whose credits it moves. `refusal` returns why this member of staff cannot use the action.
+    returns the old and new values for the log. An action with a `subject` applies to no row: the list offers it, and
+    its functions get an unsaved row. An action of a `kind` calls a service that requests approval with
+    `decision.key(row)`; `person` is the user whose credits it moves. `refusal` returns why this member of staff cannot
+    use the action.
     """
 
     name: str
@@ -107,7 +108,7 @@ class ReasonedAction:
         return self.subject or str(row)
 
     def effect_for(self, row: Any, actor: Any) -> Any:
-        """Return the effect, and whether it happens at once or after approval."""
+        """Return the effect in words, and whether it happens at once or after approval."""
         effect = self.effect(row)
         if self.kind is None:
             return effect
@@ -120,7 +121,7 @@ class ReasonedAction:
 
 
 class SentBefore(Exception):
-    """The page was sent before; the argument is a sentence about the outcome."""
+    """The page was submitted before; the argument is a sentence about the outcome."""
 
 
 def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
@@ -129,7 +130,7 @@ def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
 
     Raises:
         SentBefore: the decision was carried out before, or is being carried out now.
-        DomainError: the service refused. The refusal is logged; no other change is known.
+        DomainError: the service refused. The audit log records the refusal; nothing else is known to have changed.
     """
     way = _ask_approval if action.kind else _reaching_out if action.reaches_out else _in_one_transaction
     try:
@@ -148,7 +149,7 @@ def _ask_approval(action: ReasonedAction, row: Any, decision: Decision) -> str:
 
 @transaction.atomic
 def _in_one_transaction(action: ReasonedAction, row: Any, decision: Decision) -> str:
-    # The entry comes first, so of two concurrent submissions the second waits here for the first.
+    # Written before the action, so that the second of two concurrent submissions waits here for the first.
     if _note(action, row, decision, once=True) is None:
         raise SentBefore("See its history for the outcome.")
     return action.run(row, decision) or action.label
@@ -181,7 +182,7 @@ def _note(
     once: bool = False,
     outcome: str = "",
 ) -> LogEntry | None:
-    """Write an entry. The final one (`once`) has the changes; returns None if the decision already has one."""
+    """Write an audit entry. The final one (`once`) has the changes; return None if the decision already has one."""
     answers = {**decision.answers, **({"outcome": outcome} if outcome else {})}
     return audit.record(
         actor=decision.actor,
@@ -195,7 +196,7 @@ def _note(
     )
 
 
-# Staff would not read more rows before confirming.
+# The maximum number of rows per action, because staff would not read a longer list before confirming.
 MOST_ROWS = 100
 
 
@@ -295,7 +296,7 @@ class ReasonedActions(AdminMixin):
     def _do(
         self, request: HttpRequest, action: ReasonedAction, rows: list[Any], answers: dict[str, Any]
     ) -> HttpResponse | None:
-        """Apply the action to the rows, and return where to go; None if it was refused for all of them."""
+        """Apply the action to the rows, and return a redirect; None if it was refused for all of them."""
         reason, token = answers.pop("reason"), answers.pop("token")
         decision = Decision(
             actor=staff_of(request), action=action.name, reason=reason, answers=answers, token=token
@@ -308,7 +309,7 @@ class ReasonedActions(AdminMixin):
         return HttpResponseRedirect(self.page_url("changelist"))
 
     def _is_refused(self, request: HttpRequest, action: ReasonedAction, row: Any, decision: Decision) -> bool:
-        """Apply the action to the row and leave a message; return whether the service refused it."""
+        """Apply the action to the row and show a message; return whether the service refused it."""
         name = action.name_of(row)
         if not action.applies_to(row):
             messages.warning(request, f"{name}: {action.label} does not apply.")

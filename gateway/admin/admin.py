@@ -40,7 +40,7 @@ _MOST_SHOWN = 99
 
 
 def _waits_for(request: HttpRequest) -> int:
-    """Count the requests that the user may decide, up to a maximum; without a query for users who decide none."""
+    """Count the requests that the user may decide, up to a maximum. Users who decide none cost no query."""
     if not request.user.has_perm("gateway_admin.decide_approvalrequest"):
         return 0
     mine = ApprovalRequest.objects.waiting().filter(approvals.waits_for(staff_of(request)))
@@ -49,7 +49,7 @@ def _waits_for(request: HttpRequest) -> int:
 
 navigation.show_badge("gateway_admin.ApprovalRequest", _waits_for)
 
-# The pages of these apps are replaced below, so they must be registered first.
+# The code below replaces the pages of these apps, so they must be registered first.
 import_module("django.contrib.auth.admin")
 for _model in (Group, AccessAttempt, AccessFailureLog, AccessLog):
     admin.site.unregister(_model)
@@ -140,7 +140,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
     )  # fmt: skip
 
     def find_rows(self, rows: QuerySet[StaffAction], term: str) -> QuerySet[StaffAction]:
-        # Separate queries, each with an index; an OR would read the whole log.
+        # Separate queries that each use an index; an OR would read the whole log.
         for some in (rows.filter(pk__in=StaffAction.of_request(term)), rows.filter(object_id=term)):
             if some.exists():
                 return some
@@ -224,13 +224,13 @@ columns.colour("waiting", "paused")
 
 @admin.register(Pause)
 class PauseAdmin(ReasonedActions, ReadOnlyAdmin):
-    """The paused parts, and below them all decisions to pause or resume."""
+    """The paused parts of the service, and below them all decisions to pause or resume one."""
 
     list_display = fields = readonly_fields = ("created_at", "part", "decision", "actor", "reason")
     list_before_template = "admin/pauses.html"
     list_select_related = ("actor",)
     ordering = ("-id",)
-    # `offer_pause` adds those of each app.
+    # `offer_pause` adds the actions of each app.
     staff_actions: ClassVar[list[ReasonedAction]] = []
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:

@@ -45,11 +45,11 @@ class ApprovedForm(AdminMixin):
         return None
 
     def takes_approval(self, row: Any) -> bool:
-        """Return whether saving the row needs approval; None is a new row."""
+        """Return whether saving the row needs approval; `row` is None for a new row."""
         return True
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Return the form, which also refuses amounts above a ceiling, so that it keeps the typed fields."""
+        """Return a form whose validation also refuses amounts above a ceiling, so that staff keep what they typed."""
         page = self
 
         class Checked(super().get_form(request, obj, change, **kwargs)):  # type: ignore[misc]
@@ -106,7 +106,7 @@ class ApprovedForm(AdminMixin):
         return self._approval_page(request, object_id, form, reasons)
 
     def _ask(self, request: HttpRequest, form: Any, why: dict[str, Any]) -> HttpResponse | None:
-        """Store the request and return its page; None, with a message, if it is refused."""
+        """Store the request and redirect to its page; if it is refused, show a message and return None."""
         try:
             approval = approvals.ask(
                 kind=self.saves,

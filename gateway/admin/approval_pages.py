@@ -43,7 +43,7 @@ def _summary(approval: ApprovalRequest) -> SafeString:
 
 
 def _lines(approval: ApprovalRequest) -> SafeString:
-    # Uses the cache of content types; the relation would query for each row.
+    # Uses the cache of content types; the relation would cost a query for each row.
     kind = ContentType.objects.get_for_id(approval.content_type_id)
     lines = columns.lines(kind.model_class(), approval.changes)
     return format_html_join("", '<div class="whitespace-nowrap">{}</div>', ((line,) for line in lines))

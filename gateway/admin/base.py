@@ -27,7 +27,7 @@ from gateway.admin.mixins import Audited
 
 
 def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
-    """Return a filter for the column `field` that offers these values, so that it need not scan the table for them."""
+    """Return a filter for the column `field` with these values; Django's own filter would scan the table for them."""
 
     class OneOf(admin.SimpleListFilter):
         title = field.replace("_", " ")
@@ -43,7 +43,7 @@ def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.Simple
 
 
 class Days(admin.FieldListFilter):
-    """A filter of a time by its first and last day, in UTC; either may be left open."""
+    """A filter of a time by its first and last day in UTC; staff may leave either open."""
 
     template = "admin/days.html"
 
@@ -134,9 +134,9 @@ class StaffAdmin(Audited, _Admin[_Row]):
     list_per_page = 50
     list_filter_sheet = False
     paginator = BoundedPaginator
-    # Long columns that lists do not load; a row's own page does.
+    # Long columns that only a row's page loads, not the list.
     list_defer: ClassVar[tuple[str, ...]] = ()
-    # Fractions of a bonus: 0.15 is shown as +15 %.
+    # Columns with fractions of a bonus: 0.15 is shown as +15 %.
     percents: ClassVar[tuple[str, ...]] = ()
 
     @cached_property
@@ -144,7 +144,7 @@ class StaffAdmin(Audited, _Admin[_Row]):
         return {}
 
     def _column(self, name: Any) -> Any:
-        # The same object each time, because Django compares columns with those that are links.
+        # Cached, because Django compares the columns by identity with those that are links.
         if name not in self._columns:
             self._columns[name] = columns.shown(self.model, name, in_list=True, percents=self.percents)
         return self._columns[name]
@@ -157,7 +157,7 @@ class StaffAdmin(Audited, _Admin[_Row]):
         return links and [self._column(name) for name in links]
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        """Add the days of the first time among the columns."""
+        """Add a filter by days for the first time column of the list."""
         named = list(super().get_list_filter(request))
         taken = {entry[0] for entry in named if isinstance(entry, tuple)}
         fields = [self.opts.get_field(name) for name in _own_names(self)]
@@ -219,7 +219,7 @@ class ReadOnlyAdmin(_ReadOnly, StaffAdmin[Any]):
 
 
 class AppendOnlyAdmin(ReadOnlyAdmin):
-    """Rows that staff with the model's `add` permission add; none is changed or deleted."""
+    """Rows that staff with the model's `add` permission can add, but not change or delete."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(ModelAdmin.has_add_permission(self, request))
@@ -232,7 +232,7 @@ class OwnedRows(ReadOnlyAdmin):
 
     @admin.display(description="profile")
     def profile(self, row: Any) -> SafeString | str:
-        """Return a link to the owner, named by profile address or, without one, by id; a dash without an owner."""
+        """Return a link to the owner, shown by profile address, or by id if there is none; a dash without an owner."""
         owner = reduce(getattr, self.owner_path.split("__"), row)
         if owner is None:
             return "—"

@@ -24,16 +24,16 @@ from gateway.chain.config import get_chain
 from gateway.common.fields import AddressField, HashField
 
 Tone = Literal["good", "bad", "waiting", "quiet"]
-# Values that are left out of a row.
+# Shown in place of an empty value.
 NOTHING = "-"
 _GWEI = 10**9
-# Numbers that are identifiers.
+# Columns whose numbers are identifiers, so that they are shown without separators.
 _NAMES = ("nonce", "block_number", "channel", "chain_id")
 _PLAIN = {"True": "yes", "False": "no", "None": ""}
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 # Python's text form of an aware datetime.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)")
-# Status codes with their colour.
+# Columns with status codes, which are shown in colour.
 _STATES = ("status", "state", "outcome", "terminal_status")
 _words: dict[str, str] = {}
 _tones: dict[str, Tone] = {}
@@ -45,7 +45,7 @@ def describe(words: Mapping[str, str]) -> None:
 
 
 def colour(tone: Tone, *codes: str) -> None:
-    """Register the tone of these codes, which is their colour."""
+    """Register the tone of these codes, which determines their colour."""
     _tones.update({str(code): tone for code in codes})
 
 
@@ -60,7 +60,7 @@ def badge(code: str, label: str = "") -> SafeString:
 
 
 def yes_or_no(value: bool | None) -> str:
-    """Return a flag as a word: whether "no" is bad depends on the flag."""
+    """Return a flag as a word and not as Django's red or green icon: whether "no" is bad depends on the flag."""
     return NOTHING if value is None else "yes" if value else "no"
 
 
@@ -82,7 +82,7 @@ def percent(fraction: Decimal | None) -> SafeString | str:
 
 
 def wei(amount: int | None, *, is_price: bool = False) -> SafeString | str:
-    """Return an amount of wei in coins; a gas price in gwei."""
+    """Return an amount of wei in coins; with `is_price`, a gas price in gwei."""
     if amount is None:
         return NOTHING
     shown = f"{Decimal(amount) / _GWEI:,f} gwei" if is_price else get_chain().amount(amount, places=6)
@@ -108,7 +108,7 @@ def shown_once(what: str, secret: str) -> SafeString:
 
 
 def lines(model: type[models.Model] | None, pairs: Mapping[str, Sequence[object]]) -> list[str]:
-    """Return one line for each change; without an old value, only the new one."""
+    """Return one line for each change; it shows only the new value if there is no old one."""
     return [
         f"{name}: {before} → {after or 'nothing'}" if before else f"{name}: {after}"
         for name, before, after in changes(model, pairs)
@@ -130,7 +130,7 @@ def changes(
 
 
 def _readable(text: str, field: models.Field[Any, Any] | None, *, is_percent: bool) -> str:
-    """Return a logged value for display: labels of codes, yes and no, formatted times."""
+    """Return a logged value for display: codes as labels, flags as yes or no, times formatted."""
     choices = {str(code): str(label) for code, label in getattr(field, "flatchoices", ())}
     if text in choices or text in _words:
         return word_of(text, choices.get(text, ""))
@@ -163,7 +163,7 @@ def worded(
     """
     Return a filter for the column `field` that offers these codes, shown by their labels.
 
-    `within` is a condition that holds for all rows with these codes, so that PostgreSQL can use a partial index.
+    `within` is a condition that all rows with these codes fulfil; it lets PostgreSQL use a partial index.
     """
 
     class Worded(admin.SimpleListFilter):

@@ -14,28 +14,28 @@ from gateway.common.problems import json_problem
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a user without permission; Django's handler403."""
+    """Return the page for a missing permission; Django's handler403."""
     problem = errors.PermissionDenied("You do not have permission.")
     text = "If you need access for your work, ask a superuser."
     return _answer(request, problem, "Your roles do not allow this", text)
 
 
 def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer an unknown path or a missing row; Django's handler404."""
+    """Return the page for an unknown path or a missing row; Django's handler404."""
     problem = errors.NotFound("There is nothing at this address.")
     text = "The row may have been deleted, or the URL is mistyped."
     return _answer(request, problem, "Page not found", text)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Answer an unhandled exception, which Django has logged; Django's handler500."""
+    """Return the page for an unhandled exception, which Django has logged; Django's handler500."""
     problem = errors.InternalError("The error was logged. Give the requestId to support.")
     text = "The error was logged. Your action may have been carried out: check the row's history before you repeat it."
     return _answer(request, problem, "Internal error", text)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form from another site or an earlier login; Django's CSRF_FAILURE_VIEW."""
+    """Return the page for a form from another site or an earlier login; Django's CSRF_FAILURE_VIEW."""
     problem = errors.PermissionDenied("The form comes from another site, or it has expired.")
     text = "Nothing was done. Go back, reload the page and submit the form again."
     return _answer(request, problem, "This form has expired", text)
@@ -44,7 +44,7 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
 def locked_out(
     request: HttpRequest, original_response: HttpResponse | None = None, credentials: Any = None
 ) -> HttpResponse:
-    """Answer a login after too many failed ones; AXES_LOCKOUT_CALLABLE of django-axes."""
+    """Return the page for a login after too many failed ones; AXES_LOCKOUT_CALLABLE of django-axes."""
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60
     if request.path.startswith("/api/"):
         detail = f"Sign-in is locked for {minutes} minutes after the last attempt."

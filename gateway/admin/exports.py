@@ -1,7 +1,7 @@
 """
 Export a filtered list of the admin to a file: CSV is streamed, XLSX is written to a temporary file.
 
-Rows are read page by page. Numbers stay numbers, and text never becomes a formula.
+Rows are read page by page. Numbers stay numbers, and spreadsheets never treat text as a formula.
 """
 
 import csv
@@ -44,7 +44,7 @@ def cell_of(value: object) -> Cell:
 
 
 def harmless(text: str) -> str:
-    """Return the text, with an apostrophe in front if it would be read as a formula."""
+    """Return the text, with an apostrophe in front if a spreadsheet would treat it as a formula."""
     return f"'{text}" if text.lstrip(" ").startswith(_BEGINS_A_FORMULA) else text
 
 
@@ -53,7 +53,7 @@ PAGE_ROWS = 2_000
 
 @dataclass(frozen=True)
 class Column:
-    """A column of an export; money is stored in minor units, 100 to the unit, and exported in major ones."""
+    """A column of an export. Money is stored in minor units (100 per major unit) and exported in major units."""
 
     heading: str
     path: str
@@ -69,8 +69,8 @@ def cells_of(
     """
     Yield the headings, then the cells of each row by descending primary key.
 
-    Each page is a separate query below the last key: no cursor or transaction stays open while a slow browser reads,
-    and only one page is in memory. Rows added meanwhile are not included.
+    Each page is a separate query for keys below the last one, so no cursor or transaction stays open while a slow
+    browser reads, and only one page is in memory. Rows added after the start are not included.
     """
     yield [column.heading for column in columns]
     paths = [column.path for column in columns]
@@ -84,9 +84,9 @@ def cells_of(
 
 # A sheet has at most 1,048,576 rows; further rows go to another sheet with the same headings.
 SHEET_ROWS = 1_000_000
-# Spreadsheets calculate with 15 digits and silently round longer numbers.
+# Spreadsheets calculate with 15 digits and silently round longer numbers, so those are written as text.
 _EXACT_DIGITS = 15
-# Of a column, in digits: enough for amounts and for most headings.
+# The width of a column in digits, enough for amounts and most headings.
 _WIDTH = 18
 
 
@@ -105,7 +105,7 @@ def csv_lines(rows: Iterable[list[Cell]]) -> Iterator[bytes]:
 def xlsx_file(rows: Iterator[list[Cell]], *, sheet_rows: int = SHEET_ROWS) -> IO[bytes]:
     """Return a workbook in an open temporary file, positioned at its start; closing deletes it."""
     target = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
-    # With constant_memory, each row is written to disk when the next one begins.
+    # With constant_memory, the library writes each row to disk when the next one begins.
     with Workbook(target, {"constant_memory": True}) as book:
         headings = next(rows)
         sheet = _sheet(book, headings)
@@ -118,7 +118,7 @@ def xlsx_file(rows: Iterator[list[Cell]], *, sheet_rows: int = SHEET_ROWS) -> IO
 
 
 def xlsx_book(sheets: Iterable[tuple[str, Iterable[list[Cell]]]]) -> IO[bytes]:
-    """Return a workbook like `xlsx_file`, with a sheet for each name and its rows, the headings first."""
+    """Return a workbook like `xlsx_file`, with a sheet for each pair of a name and rows, headings first."""
     target = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
     with Workbook(target, {"constant_memory": True}) as book:
         for name, rows in sheets:
@@ -187,7 +187,7 @@ class Exportable(AdminMixin):
         except IncorrectLookupParameters:
             return HttpResponseRedirect(self.page_url("changelist"))
         self._note(request, kind)
-        # Rows of a CSV file are read after this request, from the same database as the list.
+        # A CSV file's rows are read after this function returns, so pin them to the database of the list.
         cells = cells_of(rows.using(rows.db), self.export_columns)
         name = f"{self.opts.verbose_name_plural} {clock.now():%Y-%m-%d}.{kind}".replace(" ", "-")
         if kind == "xlsx":

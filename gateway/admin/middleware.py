@@ -21,7 +21,7 @@ from gateway.web.middleware import PageHandler, for_pages
 
 _BEGAN, _SEEN, _CHANGED = "staff_began_at", "staff_seen_at", "staff_changed_at"
 _ADMIN, _SAFE = "/admin/", ("GET", "HEAD")
-# Not every request needs a write.
+# The time of last use is stored at most this often, so that not every request needs a write.
 STEP_SECONDS = 15
 
 

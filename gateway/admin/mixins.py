@@ -31,7 +31,7 @@ class AdminMixin(_Base):
         return {}
 
     def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return additional context for the page of a row; None is a new row."""
+        """Return additional context for the page of a row; `row` is None for a new row."""
         return {}
 
     def changelist_view(
@@ -91,7 +91,7 @@ def _with_request(message: Any) -> list[dict[str, Any]]:
 def _changes_of_rows(formset: Any) -> dict[str, tuple[str, str]]:
     """Return the changes of inline rows; each field's label includes the row's name."""
     deleted = {
-        # A deleted row has lost its key; the form still has it.
+        # A deleted instance has no key any more, but its form still has it.
         f"{form.instance._meta.verbose_name} {form[form.instance._meta.pk.name].initial}: {name}": pair
         for form in formset.deleted_forms
         if form in formset.initial_forms
@@ -111,5 +111,5 @@ def _changes_of_rows(formset: Any) -> dict[str, tuple[str, str]]:
 
 
 def staff_of(request: HttpRequest) -> Any:
-    """Return the signed-in member of staff, the only user whom the admin admits."""
+    """Return the signed-in member of staff; the admin admits no other users."""
     return request.user

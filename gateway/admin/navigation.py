@@ -20,12 +20,12 @@ def register(group: str, icons: dict[str, str]) -> None:
     _groups.setdefault(group, {}).update(icons)
 
 
-# Label of a model → function that counts what waits for the user; 0 is not shown.
+# Label of a model → function that counts the rows that wait for the user; 0 shows no badge.
 _badges: dict[str, Callable[[HttpRequest], int]] = {}
 
 
 def show_badge(label: str, count: Callable[[HttpRequest], int]) -> None:
-    """Show beside the list's link how many rows wait for the user."""
+    """Show a badge beside the list's link with the number of rows that wait for the user."""
     _badges[label] = count
 
 

@@ -14,7 +14,7 @@ from django.db.models.lookups import StartsWith
 
 _FEWEST, MOST = 4, 100
 _WHOLE = 40
-# As text, because an address field would change the casing of a complete address.
+# Compared as text, because an address field would change the casing of a complete address.
 _ADDRESS = Lower(F("profile_address"), output_field=TextField())
 # 0x12ab, 12ab, …12ab, and the short form of wallets: 0x12ab…9f3c
 _TERM = re.compile(r"(?P<mark>0x)?(?P<begin>[0-9a-f]*)(?P<gap>…|\.{2,3})?(?P<end>[0-9a-f]*)")

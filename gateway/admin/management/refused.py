@@ -1,4 +1,4 @@
-"""Refused commands of Django, which would let one person do what needs two."""
+"""Refuses commands of Django that would let one person do what requires two."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 
 class RefusedCommand(BaseCommand):
-    """Accepts any arguments, does nothing, and prints the alternative."""
+    """Accepts any arguments, does nothing, and names the command to use instead."""
 
     instead = ""
 

@@ -1,4 +1,4 @@
-"""ISO 8601 dates, 24-hour times with the time zone, so that a time is unambiguous."""
+"""Unambiguous formats: ISO 8601 dates, and 24-hour times with the time zone."""
 
 DATE_FORMAT = SHORT_DATE_FORMAT = "Y-m-d"
 TIME_FORMAT = "H:i:s"

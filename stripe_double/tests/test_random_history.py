@@ -114,7 +114,7 @@ class RandomHistory:
         return self.random.choice(listed.data)
 
 
-@pytest.mark.parametrize("seed", [random.randrange(10**9) for _ in range(4)])
+@pytest.mark.parametrize("seed", [random.randrange(10**9) for _ in range(2)])
 def test_every_cent_is_accounted_for(seed: int, account: DoubleAccount, controls: ControlClient) -> None:
     history = RandomHistory(account, controls, random.Random(seed))
     history.run(_STEPS)

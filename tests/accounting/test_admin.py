@@ -23,7 +23,7 @@ from tests.database import tamper
 from tests.fakes.billing import FakeBilling
 from tests.staff import approve, browser_of, confirm, member, messages_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("short_sidebar")]
 _MONTH, _RATE = "accounting_month", "accounting_coinrate"
 
 
@@ -40,7 +40,7 @@ def january(stripe: FakeBilling) -> datetime:
         world.call(payer)
         stripe.refund(payer.payout.stripe_payment_intent_id, 50)
         world.deliver()
-    world.move_to(ends + timedelta(hours=30))
+    world.jump_to(ends + timedelta(hours=30))
     return begins
 
 

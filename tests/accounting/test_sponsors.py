@@ -42,7 +42,7 @@ def _lines(rows: Iterator[Row]) -> list[dict[str, Any]]:
 
 def _close(world: World, begins: datetime, ends: datetime) -> Month:
     """Close the first month, and compare each table with the rows."""
-    world.move_to(ends + timedelta(hours=30))
+    world.jump_to(ends + timedelta(hours=30))
     month = world.close(world.prepare(begins))
     month_ties(world, month, begins, ends, Counter())
     return month

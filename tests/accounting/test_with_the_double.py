@@ -94,7 +94,7 @@ def double(services: Services, settings: Any, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(0)
 def test_months_tie_to_the_balance_transactions_of_the_double(double: DoubleAccount) -> None:
-    people, count, moves = map(int, os.environ.get("CLOSING", "3x3x15").split("x"))
+    people, count, moves = map(int, os.environ.get("CLOSING", "3x2x12").split("x"))
     world = DoubleWorld(double, people)
     with world.dated():
         payer = world.payers[0]

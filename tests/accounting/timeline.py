@@ -56,6 +56,12 @@ class Timeline:
             self.deliver()
             self.run_tasks()
 
+    def jump_to(self, moment: datetime) -> None:
+        """Let time pass at once; then events are applied and tasks run."""
+        self.pass_time(int((moment - self.now).total_seconds()))
+        self.deliver()
+        self.run_tasks()
+
     def pass_time(self, seconds: int) -> None:
         self.stripe.pass_time(seconds)
 

@@ -1,4 +1,4 @@
-"""Twelve random months are closed: they tie to the ledger, to Stripe, to the chain, and to each other."""
+"""Random months are closed: they tie to the ledger, to Stripe, to the chain, and to each other."""
 
 from datetime import timedelta
 
@@ -15,8 +15,8 @@ from tests.fakes.billing import FakeBilling
 pytestmark = pytest.mark.django_db
 
 
-def test_twelve_random_months_tie_to_ledger_stripe_chain_and_each_other(stripe: FakeBilling) -> None:
-    assert len(close_months(World(stripe, 4), 12, moves=15)) == 12
+def test_random_months_tie_to_ledger_stripe_chain_and_each_other(stripe: FakeBilling) -> None:
+    assert len(close_months(World(stripe, 4), 5, moves=15)) == 5
 
 
 def test_a_closed_month_never_changes_and_a_correction_falls_into_the_next(stripe: FakeBilling) -> None:
@@ -26,7 +26,7 @@ def test_a_closed_month_never_changes_and_a_correction_falls_into_the_next(strip
     with world.dated():
         payer.upsert(1_000)
     world.deliver()
-    world.move_to(february + timedelta(hours=25))
+    world.jump_to(february + timedelta(hours=25))
     month = world.close(world.prepare(january))
     (before,) = sheet(month, "liability")
 
@@ -40,7 +40,7 @@ def test_a_closed_month_never_changes_and_a_correction_falls_into_the_next(strip
             change()
     stripe.refund(payer.payout.stripe_payment_intent_id, 400)
     world.deliver()
-    world.move_to(march + timedelta(hours=25))
+    world.jump_to(march + timedelta(hours=25))
     later = world.prepare(february)
 
     assert digest_of(month) == month.digest

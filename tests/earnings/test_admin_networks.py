@@ -20,7 +20,7 @@ from tests.factories import UserFactory
 from tests.staff import approve, browser_of, confirm, saved
 from users.models import User
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("short_sidebar")]
 
 
 def _browser(**who: Any) -> tuple[Client, User]:

@@ -19,7 +19,7 @@ def test_any_sequence_of_moves_leaves_the_rows_of_the_model(settings_of_django: 
     run_state_machine_as_test(
         EconomyMachine,
         settings=settings(
-            max_examples=6, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=4, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
     assert find_differences() == []

@@ -213,12 +213,15 @@ def test_a_changed_amount_is_reported_and_the_first_one_counts(
     assert list(conflicting.values_list("external_id", flat=True)) == ([] if flags else ["r2"])
 
 
-def test_a_long_import_shows_its_progress(tmp_path: Path, users: list[User]) -> None:
-    total = 2 * push.ROWS_AT_ONCE + 1
+def test_a_long_import_shows_its_progress(
+    tmp_path: Path, users: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push, "ROWS_AT_ONCE", 25)
+    total = 51
 
     _, err = _import(tmp_path, *[f"r{number},{_reference(users[0])},1,," for number in range(total)])
 
-    assert err == "500 of 1,001 rows\n1,000 of 1,001 rows\n"
+    assert err == "25 of 51 rows\n50 of 51 rows\n"
     assert balance_of(users[0]).available == 2 * total
 
 

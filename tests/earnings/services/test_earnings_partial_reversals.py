@@ -1,5 +1,6 @@
 """BitLabs corrects what it paid by the amount that it reports: a part, or several parts until nothing is left."""
 
+import random
 from datetime import timedelta
 from decimal import Decimal
 from itertools import permutations
@@ -55,12 +56,11 @@ def test_a_partial_reversal_takes_its_part_and_the_rest_stays(hold_hours: int) -
 
 
 @pytest.mark.parametrize("order", permutations(["credit", "first", "second"]))
-@pytest.mark.parametrize("hold_hours", [0, 24])
 @pytest.mark.parametrize(("first", "second", "stays"), [("30", "20", 50), ("60", "40", 0), ("90", "90", 0)])
 def test_partial_reversals_in_any_order_leave_the_same(
-    order: tuple[str, ...], hold_hours: int, first: str, second: str, stays: int
+    order: tuple[str, ...], first: str, second: str, stays: int
 ) -> None:
-    user, network = UserFactory.create(), set_up("bitlabs", hold_hours=hold_hours)
+    user, network = UserFactory.create(), set_up("bitlabs", hold_hours=random.choice([0, 24]))
     survey = f"o{random_id()}"
     rewards = {
         "credit": _report(network, user, survey, "100"),

@@ -22,9 +22,9 @@ def _rows(user: User) -> list[tuple[str, str, str]]:
     return list(rows.values_list("kind", "state", "refused_because"))
 
 
-@pytest.fixture(params=["tapjoy", "cpx-research", "ayet-studios", "bitlabs"])
+@pytest.fixture(params=["bitlabs", "cpx-research"])
 def network(request: pytest.FixtureRequest, db: None) -> Network:
-    """Return networks that sign everything, and one that signs no user."""
+    """Return a network that signs everything, and one that signs no user."""
     return set_up(request.param, **({"hold_hours": 0} if request.param != "cpx-research" else {}))
 
 

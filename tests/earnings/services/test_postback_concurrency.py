@@ -11,7 +11,7 @@ from tests.earnings.postback_model import differences, make_plan, send, set_up_n
 from tests.factories import UserFactory
 from tests.threads import at_once
 
-_THREADS, _POSTBACKS = 8, 400
+_THREADS, _POSTBACKS = 8, 160
 
 
 def test_shuffled_postbacks_from_8_threads_give_the_credits_of_the_model(transactional_db: None) -> None:

@@ -15,7 +15,7 @@ from tests.webhooks.conftest import ORIGIN, App
 from webhooks.models import Endpoint, Message
 from webhooks.services import endpoints
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("short_sidebar")]
 _SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]{44}")
 _ADD = reverse("admin:webhooks_endpoint_add")
 

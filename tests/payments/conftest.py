@@ -21,9 +21,11 @@ from payments.stripe import set_billing_client
 from tests.database import rows_of_a_module
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
+from tests.payments.dashboard import Clerk
 from tests.payments.payers import Payer
 from tests.payments.rows import all_rows
 from tests.payments.stripe_accounts import DECLINES, DoubleAccount
+from tests.payments.webhook_events import process_all_events
 from tests.transactions import assert_none_is_open
 from users.models import User
 
@@ -142,6 +144,20 @@ def user(rates: dict[str, int]) -> User:
 def payer(double: DoubleAccount, user: User) -> Payer:
     """Return a user who is a customer at the double and has a card."""
     return Payer(double, user).with_card()
+
+
+@pytest.fixture
+def running(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
+    """A user whose subscription runs and whose first month is paid out."""
+    payer.upsert(amount)
+    process_all_events(double)
+    return payer
+
+
+@pytest.fixture
+def clerk(double: DoubleAccount) -> Clerk:
+    """Return a clerk at the double's dashboard."""
+    return Clerk(double)
 
 
 Refused = Callable[[type[DomainError]], AbstractContextManager["pytest.ExceptionInfo[DomainError]"]]

@@ -27,19 +27,6 @@ DAY = 86_400
 HOUR = 3_600
 
 
-@pytest.fixture
-def clerk(double: DoubleAccount) -> Clerk:
-    return Clerk(double)
-
-
-@pytest.fixture
-def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
-    """A user whose first month is paid out."""
-    payer.upsert(amount)
-    process_all_events(double)
-    return payer
-
-
 def _item(payer: Payer) -> str:
     return payer.subscription.stripe_item_id
 
@@ -71,28 +58,28 @@ def _next_cost(double: DoubleAccount, payer: Payer) -> int | None:
 
 class TestInvoices:
     def test_the_period_is_found_on_the_second_page_of_lines(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, rates: dict[str, int]
+        self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int, rates: dict[str, int]
     ) -> None:
         for number in range(5):
-            clerk.change(_id(subscriber), {"id": _item(subscriber), "quantity": 2 + number % 2})
-        clerk.change(_id(subscriber), {"id": _item(subscriber), "quantity": 1})
-        promised = _next_cost(double, subscriber)
-        _renew(double, subscriber)
-        invoice = double.v1.invoices.retrieve(subscriber.payout.stripe_invoice_id)
-        assert (invoice.lines.has_more, len(subscriber.payouts)) == (True, 2)
-        assert invoice.amount_paid == promised == subscriber.payout.amount_minor
-        assert subscriber.payout.period_start == subscriber.payouts[0].period_end
-        assert subscriber.payout.credits == invoice.amount_paid * rates["usd"] // 100
+            clerk.change(_id(running), {"id": _item(running), "quantity": 2 + number % 2})
+        clerk.change(_id(running), {"id": _item(running), "quantity": 1})
+        promised = _next_cost(double, running)
+        _renew(double, running)
+        invoice = double.v1.invoices.retrieve(running.payout.stripe_invoice_id)
+        assert (invoice.lines.has_more, len(running.payouts)) == (True, 2)
+        assert invoice.amount_paid == promised == running.payout.amount_minor
+        assert running.payout.period_start == running.payouts[0].period_end
+        assert running.payout.credits == invoice.amount_paid * rates["usd"] // 100
         assert _rules(double) == []
 
     def test_a_line_of_our_product_is_paid_out_with_the_month_and_an_amount_alone_is_not(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, settings: Any
+        self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int, settings: Any
     ) -> None:
-        clerk.add_line(subscriber, 900)
-        clerk.add_line(subscriber, 700, product=settings.STRIPE_PRODUCT_ID)
-        assert _next_cost(double, subscriber) == amount + 1_600
-        _renew(double, subscriber)
-        assert (subscriber.payout.amount_minor, subscriber.payout.other_minor) == (amount + 700, 900)
+        clerk.add_line(running, 900)
+        clerk.add_line(running, 700, product=settings.STRIPE_PRODUCT_ID)
+        assert _next_cost(double, running) == amount + 1_600
+        _renew(double, running)
+        assert (running.payout.amount_minor, running.payout.other_minor) == (amount + 700, 900)
         assert double.v1.charges.list().data[0].amount == amount + 1_600
         assert _rules(double) == []
 
@@ -124,24 +111,24 @@ def test_a_payment_for_our_product_in_a_month_of_another_is_found(
 
 
 def test_a_pause_that_ends_before_the_renewal_promises_what_it_charges(
-    double: DoubleAccount, subscriber: Payer, amount: int
+    double: DoubleAccount, running: Payer, amount: int
 ) -> None:
-    resumes_at = int(subscriber.subscription.current_period_end.timestamp()) - DAY
+    resumes_at = int(running.subscription.current_period_end.timestamp()) - DAY
     pause = {"behavior": "void", "resumes_at": resumes_at}
-    double.v1.subscriptions.update(_id(subscriber), {"pause_collection": pause})
+    double.v1.subscriptions.update(_id(running), {"pause_collection": pause})
     process_all_events(double)
-    assert _next_cost(double, subscriber) == amount
-    _renew(double, subscriber)
-    assert [payout.amount_minor for payout in subscriber.payouts] == [amount, amount]
+    assert _next_cost(double, running) == amount
+    _renew(double, running)
+    assert [payout.amount_minor for payout in running.payouts] == [amount, amount]
 
 
 class TestSeveralPayments:
     @pytest.fixture
-    def part_paid(self, double: DoubleAccount, subscriber: Payer, amount: int) -> str:
+    def part_paid(self, double: DoubleAccount, running: Payer, amount: int) -> str:
         """Return the open invoice of a month, of which a part was paid."""
-        (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
+        (card,) = double.v1.payment_methods.list({"customer": running.customer.stripe_customer_id}).data
         double.decline_from_now(card.id, "insufficient_funds")
-        _renew(double, subscriber)
+        _renew(double, running)
         double.decline_from_now(card.id, None)
         (invoice,) = double.v1.invoices.list({"status": "open"}).data
         double.controls.pay_invoice_part(invoice.id, amount // 3)
@@ -157,7 +144,7 @@ class TestSeveralPayments:
 
     @pytest.mark.parametrize("ending", ["open", "void", "uncollectible"])
     def test_a_part_that_was_collected_is_found_until_the_rest_is(
-        self, double: DoubleAccount, subscriber: Payer, part_paid: str, ending: str, amount: int
+        self, double: DoubleAccount, running: Payer, part_paid: str, ending: str, amount: int
     ) -> None:
         if ending == "void":
             double.v1.invoices.void_invoice(part_paid)
@@ -173,10 +160,10 @@ class TestSeveralPayments:
             double.v1.invoices.pay(part_paid)
             process_all_events(double)
             assert _rules(double) == []
-            assert subscriber.payout.amount_minor == amount
+            assert running.payout.amount_minor == amount
 
     def test_a_part_that_another_services_customer_paid_is_not_ours_to_find(
-        self, double: DoubleAccount, subscriber: Payer, settings: Any
+        self, double: DoubleAccount, running: Payer, settings: Any
     ) -> None:
         foreign = double.v1.customers.create({"metadata": {"address": "0x1"}}).id
         double.capture(foreign)
@@ -209,36 +196,36 @@ class TestSeveralPayments:
         assert payer.payouts == []
 
     def test_a_refund_of_any_payment_takes_its_part_back(
-        self, double: DoubleAccount, subscriber: Payer, payments: list[str], amount: int
+        self, double: DoubleAccount, running: Payer, payments: list[str], amount: int
     ) -> None:
-        payout = subscriber.payout
+        payout = running.payout
         assert (payout.amount_minor, set(payout.payment_ids())) == (amount, set(payments))
         first, second = random.sample(payments, 2)
         double.refund(first)
         process_all_events(double)
         returned = double.v1.refunds.list().data[0].amount
         assert payout.credits_taken_back() == payout.credits * returned // amount
-        assert subscriber.quota().total == payout.credits - payout.credits_taken_back()
-        report = standing.report(user=subscriber.user, now=double.now())
+        assert running.quota().total == payout.credits - payout.credits_taken_back()
+        report = standing.report(user=running.user, now=double.now())
         assert report.paid_minor == amount - returned
         assert report.next_step == "nothing"
         double.dispute(second)
         # Its webhook is lost.
         assert repairs.claw_back_missed_money(now=double.now()) == 1
         assert payout.credits_taken_back() == payout.credits
-        assert standing.report(user=subscriber.user, now=double.now()).next_step == "disputed"
+        assert standing.report(user=running.user, now=double.now()).next_step == "disputed"
         assert _rules(double) == []
 
     def test_staff_refund_the_newest_payments_first_until_the_amount_is_reached(
-        self, double: DoubleAccount, subscriber: Payer, payments: list[str], amount: int, settings: Any
+        self, double: DoubleAccount, running: Payer, payments: list[str], amount: int, settings: Any
     ) -> None:
         smaller, larger = payments
-        first, newest = subscriber.payout.payment_ids()
+        first, newest = running.payout.payment_ids()
         paid = {smaller: amount // 3, larger: amount - amount // 3}
         wanted = paid[newest] + random.randint(1, paid[first] - 1)
         limits = dict.fromkeys(("actor", "person", "day", "ceiling", "ceiling_day"), amount)
         settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "refunds": limits}
-        shown = refunds.preview_of(payout=subscriber.payout, amount_minor=wanted, now=double.now())
+        shown = refunds.preview_of(payout=running.payout, amount_minor=wanted, now=double.now())
         refunds.request(preview=shown, actor=member("support"), reason="unhappy", key=secrets.token_hex(8))
         refund_id = str(Refund.objects.get().pk)
         with fault_injection() as client:
@@ -251,14 +238,14 @@ class TestSeveralPayments:
         assert made == {newest: paid[newest], first: wanted - paid[newest]}
         assert (done.status, len(done.outcome.split())) == ("done", 2)
         process_all_events(double)
-        payout = subscriber.payout
+        payout = running.payout
         assert payout.credits_taken_back() == payout.credits * wanted // amount
         assert _rules(double) == []
 
     def test_a_dispute_that_is_reinstated_in_part_gives_that_part_back(
-        self, double: DoubleAccount, subscriber: Payer, amount: int
+        self, double: DoubleAccount, running: Payer, amount: int
     ) -> None:
-        payout = subscriber.payout
+        payout = running.payout
         dispute = double.dispute(payout.stripe_payment_intent_id)
         back = 0
         for reinstated in (amount // 2, amount - amount // 2):
@@ -281,22 +268,22 @@ def _away_after(number: int) -> Callable[[], None]:
 
 class TestPrices:
     def test_the_next_cost_is_the_next_invoice_whatever_was_changed(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+        self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
     ) -> None:
         changes: list[dict[str, Any]] = [
-            {"items": [{"id": _item(subscriber), "quantity": 3}]},
+            {"items": [{"id": _item(running), "quantity": 3}]},
             {"items": [{"price_data": clerk.price(3_000)}]},
             {"items": [{"price_data": clerk.price(1_100, product="hats")}]},
             {"discounts": [{"coupon": clerk.coupon(random.randint(1, 90))}]},
         ]
         for change in changes:
             clerk.change(
-                _id(subscriber), proration_behavior=random.choice(["none", "create_prorations"]), **change
+                _id(running), proration_behavior=random.choice(["none", "create_prorations"]), **change
             )
             process_all_events(double)
             double.pass_time(DAY)
-        promised = _next_cost(double, subscriber)
-        _renew(double, subscriber)
+        promised = _next_cost(double, running)
+        _renew(double, running)
         assert double.v1.charges.list().data[0].amount == promised
         assert _rules(double) == []
 
@@ -310,58 +297,57 @@ class TestPrices:
     def test_a_plan_that_a_clerk_has_resumed_has_a_next_cost_before_an_event_arrives(
         self,
         double: DoubleAccount,
-        subscriber: Payer,
+        running: Payer,
         clerk: Clerk,
         amount: int,
         ended: dict[str, Any],
         resumed: dict[str, Any],
     ) -> None:
-        clerk.change(_id(subscriber), **ended)
+        clerk.change(_id(running), **ended)
         process_all_events(double)
-        assert _next_cost(double, subscriber) is None
-        clerk.change(_id(subscriber), **resumed)
-        assert _next_cost(double, subscriber) == amount
-        _renew(double, subscriber)
+        assert _next_cost(double, running) is None
+        clerk.change(_id(running), **resumed)
+        assert _next_cost(double, running) == amount
+        _renew(double, running)
         assert double.v1.charges.list().data[0].amount == amount
 
     def test_an_upsert_leaves_one_item_of_ours_with_quantity_one(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+        self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
     ) -> None:
         hats = {"price_data": clerk.price(1_100, product="hats")}
         ours = {"price_data": clerk.price(amount)}
-        tripled = {"id": _item(subscriber), "quantity": 3}
-        clerk.change(_id(subscriber), tripled, ours, hats, proration_behavior="none")
+        tripled = {"id": _item(running), "quantity": 3}
+        clerk.change(_id(running), tripled, ours, hats, proration_behavior="none")
         if random.random() < 0.5:
             process_all_events(double)
-        row = subscriber.upsert(amount)
+        row = running.upsert(amount)
         assert row.amount_minor == amount
         items = {
-            item.price.product: (item.price.unit_amount, item.quantity)
-            for item in clerk.items(_id(subscriber))
+            item.price.product: (item.price.unit_amount, item.quantity) for item in clerk.items(_id(running))
         }
         assert sorted(items.values()) == sorted([(amount, 1), (1_100, 1)])
-        assert len(clerk.items(_id(subscriber))) == 2
-        assert _next_cost(double, subscriber) == amount + 1_100
+        assert len(clerk.items(_id(running))) == 2
+        assert _next_cost(double, running) == amount + 1_100
         # Stripe may keep a quantity that is not named.
-        sent = double.posts(f"/v1/subscriptions/{_id(subscriber)}")[-1]
+        sent = double.posts(f"/v1/subscriptions/{_id(running)}")[-1]
         assert sent.params["items"]["0"]["quantity"] == "1"
 
     def test_an_upsert_to_the_sum_of_several_leaves_one_with_quantity_one(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk
+        self, double: DoubleAccount, running: Payer, clerk: Clerk
     ) -> None:
         half = random.randint(500, 5_000)
-        doubled = {"id": _item(subscriber), "price_data": clerk.price(half), "quantity": 2}
-        clerk.change(_id(subscriber), doubled, proration_behavior="none")
-        subscriber.upsert(2 * half)
-        (item,) = clerk.items(_id(subscriber))
+        doubled = {"id": _item(running), "price_data": clerk.price(half), "quantity": 2}
+        clerk.change(_id(running), doubled, proration_behavior="none")
+        running.upsert(2 * half)
+        (item,) = clerk.items(_id(running))
         assert (item.price.unit_amount, item.quantity) == (2 * half, 1)
 
     @pytest.mark.usefixtures("impatient")
     def test_while_stripe_is_away_the_last_known_price_is_told_with_its_time(
-        self, double: DoubleAccount, subscriber: Payer, amount: int, settings: Any
+        self, double: DoubleAccount, running: Payer, amount: int, settings: Any
     ) -> None:
         def report() -> standing.SubscriptionReport:
-            return standing.report(user=subscriber.user, now=double.now())
+            return standing.report(user=running.user, now=double.now())
 
         def without_stripe() -> standing.SubscriptionReport:
             set_billing_client(None)
@@ -379,14 +365,14 @@ class TestPrices:
         away = without_stripe()
         assert (away.next_minor, away.previewed_at, away.open_minor) == (amount, known.previewed_at, 0)
         assert away.next_step == "nothing"
-        subscriber.cancel(immediately=False)
+        running.cancel(immediately=False)
         assert without_stripe().next_minor is None
         # The price that was previewed for other terms is not told.
-        subscriber.upsert(2 * amount)
+        running.upsert(2 * amount)
         assert without_stripe().next_minor is None
-        (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
+        (card,) = double.v1.payment_methods.list({"customer": running.customer.stripe_customer_id}).data
         double.decline_from_now(card.id, "insufficient_funds")
-        _renew(double, subscriber)
+        _renew(double, running)
         overdue = without_stripe()
         assert (overdue.subscription.status, overdue.open_minor, overdue.next_step) == (
             "past_due",
@@ -435,15 +421,15 @@ class TestUnpaidMonths:
     def test_the_owner_is_told_and_an_upsert_buys_a_month(
         self,
         double: DoubleAccount,
-        subscriber: Payer,
+        running: Payer,
         clerk: Clerk,
         amount: int,
         how: str,
         told: str,
         settled: str,
     ) -> None:
-        self._settle(how, double, subscriber, clerk)
-        report = standing.report(user=subscriber.user, now=double.now())
+        self._settle(how, double, running, clerk)
+        report = standing.report(user=running.user, now=double.now())
         assert (report.subscription.status, report.next_step) == ("active", told)
         assert report.subscription.latest_invoice == settled
         assert not report.paid_minor
@@ -453,90 +439,90 @@ class TestUnpaidMonths:
         assert _rules(double) == expected
         charged = len([row for row in double.v1.charges.list().data if row.paid])
 
-        bought = subscriber.upsert(amount)
+        bought = running.upsert(amount)
         process_all_events(double)
-        again = standing.report(user=subscriber.user, now=double.now())
+        again = standing.report(user=running.user, now=double.now())
         assert (again.subscription, again.next_step, again.paid_minor) == (bought, "nothing", amount)
-        assert subscriber.quota().total == subscriber.payout.credits
+        assert running.quota().total == running.payout.credits
         assert len([row for row in double.v1.charges.list().data if row.paid]) == charged + 1
-        assert subscriber.upsert(amount) == bought
+        assert running.upsert(amount) == bought
         assert len([row for row in double.v1.charges.list().data if row.paid]) == charged + 1
 
     def test_a_month_that_the_balance_pays_says_so_and_is_not_replaced(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+        self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
     ) -> None:
-        self._settle("balance", double, subscriber, clerk)
-        report = standing.report(user=subscriber.user, now=double.now())
+        self._settle("balance", double, running, clerk)
+        report = standing.report(user=running.user, now=double.now())
         assert (report.subscription.latest_invoice, report.next_step, report.paid_minor) == (
             "balance",
             "nothing",
             None,
         )
         assert "paid from the customer's balance" in report.subscription.outlook()
-        assert subscriber.upsert(amount) == report.subscription
+        assert running.upsert(amount) == report.subscription
         assert len(double.v1.charges.list().data) == 1
         assert _rules(double) == [Rule.INVOICE_WITHOUT_PAYOUT]
 
     def test_a_month_that_is_still_collected_is_not_bought_twice(
-        self, double: DoubleAccount, subscriber: Payer, amount: int
+        self, double: DoubleAccount, running: Payer, amount: int
     ) -> None:
-        end = int(subscriber.subscription.current_period_end.timestamp())
+        end = int(running.subscription.current_period_end.timestamp())
         double.controls.advance_to(end + 60)
         process_all_events(double)
-        assert standing.report(user=subscriber.user, now=double.now()).next_step == "nothing"
-        subscriber.upsert(amount)
+        assert standing.report(user=running.user, now=double.now()).next_step == "nothing"
+        running.upsert(amount)
         double.controls.advance_to(end + 2 * HOUR)
-        subscriber.upsert(amount)  # It is collected, and its webhook is not here yet.
+        running.upsert(amount)  # It is collected, and its webhook is not here yet.
         process_all_events(double)
-        assert [payout.amount_minor for payout in subscriber.payouts] == [amount, amount]
+        assert [payout.amount_minor for payout in running.payouts] == [amount, amount]
         assert len(double.v1.charges.list().data) == 2
 
 
 class TestPausesAndEnds:
     def test_a_paused_collection_rests_and_an_upsert_resumes_it(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+        self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
     ) -> None:
         behavior = random.choice(["void", "mark_uncollectible", "keep_as_draft"])
-        clerk.change(_id(subscriber), pause_collection={"behavior": behavior})
+        clerk.change(_id(running), pause_collection={"behavior": behavior})
         process_all_events(double)
-        report = standing.report(user=subscriber.user, now=double.now())
+        report = standing.report(user=running.user, now=double.now())
         assert (report.subscription.status, report.subscription.is_resting) == ("active", True)
         assert (report.next_step, report.next_minor, report.paid_minor) == ("subscribe", None, amount)
         assert "rests" in report.subscription.outlook()
         if random.random() < 0.5:
-            _renew(double, subscriber)
-        row = subscriber.upsert(amount)
+            _renew(double, running)
+        row = running.upsert(amount)
         assert not row.is_resting
         assert double.v1.subscriptions.retrieve(row.stripe_subscription_id).pause_collection is None
-        _renew(double, subscriber)
-        assert standing.report(user=subscriber.user, now=double.now()).paid_minor == amount
-        assert subscriber.payout.amount_minor == amount
+        _renew(double, running)
+        assert standing.report(user=running.user, now=double.now()).paid_minor == amount
+        assert running.payout.amount_minor == amount
 
     def test_an_end_at_a_date_is_told_and_an_upsert_removes_it(
-        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+        self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
     ) -> None:
-        ends_at = int(subscriber.subscription.current_period_end.timestamp()) + 10 * DAY
-        clerk.change(_id(subscriber), cancel_at=ends_at)
+        ends_at = int(running.subscription.current_period_end.timestamp()) + 10 * DAY
+        clerk.change(_id(running), cancel_at=ends_at)
         process_all_events(double)
-        row = subscriber.subscription
+        row = running.subscription
         assert (row.cancels_at_period_end, row.cancels_at and int(row.cancels_at.timestamp())) == (
             False,
             ends_at,
         )
         assert row.outlook() == f"ends on {row.cancels_at:%Y-%m-%d}"
-        subscriber.upsert(amount)
-        assert subscriber.subscription.cancels_at is None
-        assert double.v1.subscriptions.retrieve(_id(subscriber)).cancel_at is None
+        running.upsert(amount)
+        assert running.subscription.cancels_at is None
+        assert double.v1.subscriptions.retrieve(_id(running)).cancel_at is None
 
     def test_a_scheduled_subscription_says_what_works(
-        self, double: DoubleAccount, subscriber: Payer, amount: int
+        self, double: DoubleAccount, running: Payer, amount: int
     ) -> None:
-        schedule = double.v1.subscription_schedules.create({"from_subscription": _id(subscriber)})
-        for act in (partial(subscriber.upsert, 2 * amount), partial(subscriber.cancel, immediately=False)):
+        schedule = double.v1.subscription_schedules.create({"from_subscription": _id(running)})
+        for act in (partial(running.upsert, 2 * amount), partial(running.cancel, immediately=False)):
             with pytest.raises(BillingRefused) as refusal:
                 act()
             assert refusal.value.members["reason"] == "scheduled-subscription"
             assert "immediately" in refusal.value.detail
-        assert subscriber.upsert(amount).status == "active"
+        assert running.upsert(amount).status == "active"
         double.v1.subscription_schedules.release(schedule.id)
-        assert subscriber.upsert(2 * amount).amount_minor == 2 * amount
+        assert running.upsert(2 * amount).amount_minor == 2 * amount

@@ -30,22 +30,14 @@ from tests.payments.webhook_events import process_all_events, process_events, we
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
-    """A user whose first month is paid out."""
-    payer.upsert(amount)
-    process_all_events(double)
-    return payer
-
-
-def _taken(subscriber: Payer) -> int:
-    return sum(step.credits for step in Clawback.objects.filter(payout=subscriber.payout))
+def _taken(running: Payer) -> int:
+    return sum(step.credits for step in Clawback.objects.filter(payout=running.payout))
 
 
 def test_a_partial_refund_takes_its_share_of_credits_rounded_down(
-    double: DoubleAccount, subscriber: Payer, amount: int
+    double: DoubleAccount, running: Payer, amount: int
 ) -> None:
-    payout = subscriber.payout
+    payout = running.payout
     part = random.randint(1, amount - 1)
     double.refund(payout.stripe_payment_intent_id, part)
     process_all_events(double)
@@ -54,24 +46,24 @@ def test_a_partial_refund_takes_its_share_of_credits_rounded_down(
     assert step.entry is not None
     assert (step.entry.amount, step.entry.source) == (-step.credits, "PAYOUT_CLAWBACK")
     assert step.entry.reason.startswith("refund.created evt_")
-    assert subscriber.balance == payout.credits - step.credits
+    assert running.balance == payout.credits - step.credits
     assert Allowance.objects.get().credits == payout.credits - step.credits
 
 
 def test_each_change_of_the_returned_money_is_kept(
-    double: DoubleAccount, subscriber: Payer, amount: int
+    double: DoubleAccount, running: Payer, amount: int
 ) -> None:
-    payment = subscriber.payout.stripe_payment_intent_id
+    payment = running.payout.stripe_payment_intent_id
     refund = double.refund(payment, 1)
     process_all_events(double)
     double.fail_refund(refund)
     double.dispute(payment)
     process_all_events(double)
 
-    rows = MoneyReturn.objects.filter(payout=subscriber.payout)
+    rows = MoneyReturn.objects.filter(payout=running.payout)
     moved = [(row.refunded_minor, row.disputed_minor) for row in rows.order_by("pk")]
     assert moved[0] == (1, 0)
-    payout = subscriber.payout
+    payout = running.payout
     assert (
         tuple(map(sum, zip(*moved, strict=True)))
         == (payout.refunded_minor, payout.disputed_minor)
@@ -81,53 +73,53 @@ def test_each_change_of_the_returned_money_is_kept(
         rows.delete()
 
 
-def test_the_next_month_begins_a_new_allowance(double: DoubleAccount, subscriber: Payer) -> None:
-    double.refund(subscriber.payout.stripe_payment_intent_id)
+def test_the_next_month_begins_a_new_allowance(double: DoubleAccount, running: Payer) -> None:
+    double.refund(running.payout.stripe_payment_intent_id)
     process_all_events(double)
     double.pass_time(32 * 86_400)
     process_all_events(double)
-    assert subscriber.quota().total == subscriber.payout.credits
-    assert len(subscriber.payouts) == 2
+    assert running.quota().total == running.payout.credits
+    assert len(running.payouts) == 2
 
 
 def test_a_refund_that_fails_gives_the_credits_and_the_allowance_back(
-    double: DoubleAccount, subscriber: Payer
+    double: DoubleAccount, running: Payer
 ) -> None:
-    refund = double.refund(subscriber.payout.stripe_payment_intent_id)
+    refund = double.refund(running.payout.stripe_payment_intent_id)
     process_all_events(double)
-    quota = subscriber.quota()
+    quota = running.quota()
     assert (quota.available, quota.total, quota.reset_date) == (0, 0, -1)
-    assert subscriber.subscription.status == "active"
+    assert running.subscription.status == "active"
     assert find_differences() == []
     double.fail_refund(refund)
     process_all_events(double)
     assert [step.credits for step in Clawback.objects.order_by("pk")] == [
-        subscriber.payout.credits,
-        -subscriber.payout.credits,
+        running.payout.credits,
+        -running.payout.credits,
     ]
-    assert subscriber.balance == subscriber.payout.credits
-    assert subscriber.quota().total == subscriber.payout.credits
+    assert running.balance == running.payout.credits
+    assert running.quota().total == running.payout.credits
 
 
 @pytest.mark.parametrize("won", [True, False])
 def test_a_dispute_takes_the_credits_when_the_money_leaves_and_gives_them_back_once_it_is_won(
-    double: DoubleAccount, subscriber: Payer, won: bool
+    double: DoubleAccount, running: Payer, won: bool
 ) -> None:
-    dispute = double.dispute(subscriber.payout.stripe_payment_intent_id, withdraw=False)
+    dispute = double.dispute(running.payout.stripe_payment_intent_id, withdraw=False)
     process_all_events(double)
-    assert subscriber.balance == subscriber.payout.credits
+    assert running.balance == running.payout.credits
     double.withdraw(dispute)
     process_all_events(double)
-    assert subscriber.balance == 0
+    assert running.balance == 0
     double.controls.close_dispute(dispute, won=won)
     process_all_events(double)
-    assert subscriber.balance == (subscriber.payout.credits if won else 0)
+    assert running.balance == (running.payout.credits if won else 0)
 
 
 def test_a_dispute_of_a_part_takes_its_share_whatever_currency_stripe_pays_it_from(
-    double: DoubleAccount, subscriber: Payer, amount: int, monkeypatch: pytest.MonkeyPatch
+    double: DoubleAccount, running: Payer, amount: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    payout, part = subscriber.payout, random.randint(2, amount - 1)
+    payout, part = running.payout, random.randint(2, amount - 1)
     back, request, rate = random.randint(1, part - 1), stripe.RequestsClient.request, random.randint(2, 9)
 
     def converted(*arguments: Any, **options: Any) -> Any:
@@ -141,36 +133,36 @@ def test_a_dispute_of_a_part_takes_its_share_whatever_currency_stripe_pays_it_fr
     monkeypatch.setattr(stripe.RequestsClient, "request", converted)
     dispute = double.dispute(payout.stripe_payment_intent_id, part)
     process_all_events(double)
-    assert _taken(subscriber) == payout.credits * part // amount
+    assert _taken(running) == payout.credits * part // amount
     double.controls.reinstate_funds(dispute, back)
     process_all_events(double)
-    assert _taken(subscriber) == payout.credits * (part - back) // amount
+    assert _taken(running) == payout.credits * (part - back) // amount
 
 
 def test_a_refund_of_what_was_reinstated_is_taken_in_full(
-    double: DoubleAccount, subscriber: Payer, amount: int
+    double: DoubleAccount, running: Payer, amount: int
 ) -> None:
-    payment = subscriber.payout.stripe_payment_intent_id
+    payment = running.payout.stripe_payment_intent_id
     double.reinstate(double.dispute(payment))
     process_all_events(double)
     double.refund(payment, amount // 2)
     process_all_events(double)
-    assert _taken(subscriber) == subscriber.payout.credits * (amount // 2) // amount
+    assert _taken(running) == running.payout.credits * (amount // 2) // amount
 
 
 def test_spent_credits_are_owed_and_nothing_can_be_held_until_they_are_earned(
-    double: DoubleAccount, subscriber: Payer
+    double: DoubleAccount, running: Payer
 ) -> None:
-    granted = subscriber.payout.credits
+    granted = running.payout.credits
     spent = random.randint(1, granted)
-    held = place_hold(user=subscriber.user, credits=spent, key=secrets.token_hex(8))
+    held = place_hold(user=running.user, credits=spent, key=secrets.token_hex(8))
     capture(hold_id=held.hold.pk, credits=spent)
-    double.refund(subscriber.payout.stripe_payment_intent_id)
+    double.refund(running.payout.stripe_payment_intent_id)
     process_all_events(double)
-    assert subscriber.balance == -spent
-    assert subscriber.quota().available == -spent
+    assert running.balance == -spent
+    assert running.quota().available == -spent
     with pytest.raises(InsufficientCredits):
-        place_hold(user=subscriber.user, credits=1, key=secrets.token_hex(8))
+        place_hold(user=running.user, credits=1, key=secrets.token_hex(8))
     assert find_differences() == []
 
 
@@ -199,8 +191,8 @@ def test_money_refunded_before_a_payout_by_beat_is_taken_back_with_it(
     assert payer.quota().total == 0
 
 
-def test_a_refund_of_another_payment_takes_no_credits(double: DoubleAccount, subscriber: Payer) -> None:
-    bill = double.controls.create_invoice(subscriber.customer.stripe_customer_id, 900)
+def test_a_refund_of_another_payment_takes_no_credits(double: DoubleAccount, running: Payer) -> None:
+    bill = double.controls.create_invoice(running.customer.stripe_customer_id, 900)
     payments = double.v1.invoices.retrieve(bill["id"], {"expand": ["payments"]}).payments
     double.refund(payments.data[0].payment.payment_intent)
     process_all_events(double)

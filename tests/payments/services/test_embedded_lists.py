@@ -16,11 +16,6 @@ HOUR = 3_600
 
 
 @pytest.fixture
-def clerk(double: DoubleAccount) -> Clerk:
-    return Clerk(double)
-
-
-@pytest.fixture
 def open_invoice(double: DoubleAccount, payer: Payer, amount: int) -> str:
     """Return the open invoice of a second month, for which the card was declined; the card is fine again."""
     payer.upsert(amount)

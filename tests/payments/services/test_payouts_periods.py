@@ -99,78 +99,70 @@ def _months_after(anchor: datetime, number: int) -> datetime:
     return anchor.replace(year=anchor.year + years, month=month + 1)
 
 
-@pytest.fixture
-def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
-    """A user whose first month is paid out."""
-    payer.upsert(amount)
-    process_all_events(double)
-    return payer
-
-
 def _seconds_to(double: DoubleAccount, moment: datetime) -> int:
     return int((moment - double.now()).total_seconds())
 
 
 def test_between_renewal_and_collection_the_old_credits_count_until_the_new_end(
-    double: DoubleAccount, subscriber: Payer, amount: int
+    double: DoubleAccount, running: Payer, amount: int
 ) -> None:
-    subscriber.upsert(2 * amount)
-    first, end = subscriber.payout, subscriber.payout.period_end
+    running.upsert(2 * amount)
+    first, end = running.payout, running.payout.period_end
     double.pass_time(_seconds_to(double, end) + HOUR // 2)
-    assert subscriber.quota().reset_date == int(end.timestamp())
+    assert running.quota().reset_date == int(end.timestamp())
     synchronisation.sync_subscription(
-        subscription_id=subscriber.subscription.stripe_subscription_id, now=double.now()
+        subscription_id=running.subscription.stripe_subscription_id, now=double.now()
     )
-    new_end = subscriber.subscription.current_period_end
+    new_end = running.subscription.current_period_end
     assert new_end > end
-    quota = subscriber.quota()
+    quota = running.quota()
     assert (quota.total, quota.reset_date) == (first.credits, int(new_end.timestamp()))
     double.pass_time(HOUR)
     process_all_events(double)
-    quota = subscriber.quota()
-    assert (quota.total, quota.reset_date) == (subscriber.payout.credits, int(new_end.timestamp()))
-    assert quota.available == first.credits + subscriber.payout.credits
-    assert abs(subscriber.payout.credits - 2 * first.credits) <= 1
+    quota = running.quota()
+    assert (quota.total, quota.reset_date) == (running.payout.credits, int(new_end.timestamp()))
+    assert quota.available == first.credits + running.payout.credits
+    assert abs(running.payout.credits - 2 * first.credits) <= 1
 
 
 def test_a_renewal_that_is_not_paid_ends_the_allowance_after_the_grace(
-    double: DoubleAccount, subscriber: Payer
+    double: DoubleAccount, running: Payer
 ) -> None:
-    (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
+    (card,) = double.v1.payment_methods.list({"customer": running.customer.stripe_customer_id}).data
     double.controls.change_card(card.id, decline_code="insufficient_funds")
-    end = subscriber.payout.period_end
+    end = running.payout.period_end
     double.pass_time(_seconds_to(double, end) + 2 * HOUR)
     process_all_events(double)
-    assert subscriber.subscription.status == "past_due"
+    assert running.subscription.status == "past_due"
     last = end + RENEWAL_GRACE
-    assert subscriber.quota(last - timedelta(seconds=1)).total == subscriber.payout.credits
-    quota = subscriber.quota(last)
+    assert running.quota(last - timedelta(seconds=1)).total == running.payout.credits
+    quota = running.quota(last)
     assert (quota.total, quota.reset_date) == (0, -1)
-    assert quota.available == subscriber.payout.credits
+    assert quota.available == running.payout.credits
 
 
 def test_when_stripe_stops_collecting_the_allowance_ends_and_the_credits_stay(
-    double: DoubleAccount, subscriber: Payer
+    double: DoubleAccount, running: Payer
 ) -> None:
-    (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
+    (card,) = double.v1.payment_methods.list({"customer": running.customer.stripe_customer_id}).data
     double.controls.change_card(card.id, decline_code="stolen_card")
     double.pass_time(60 * DAY)
     process_all_events(double)
-    assert subscriber.subscription.status == "canceled"
-    quota = subscriber.quota()
-    assert (quota.total, quota.reset_date, quota.available) == (0, -1, subscriber.payout.credits)
-    assert len(subscriber.payouts) == 1
+    assert running.subscription.status == "canceled"
+    quota = running.quota()
+    assert (quota.total, quota.reset_date, quota.available) == (0, -1, running.payout.credits)
+    assert len(running.payouts) == 1
 
 
 def test_after_the_end_of_a_cancelled_period_there_is_no_reset_date(
-    double: DoubleAccount, subscriber: Payer
+    double: DoubleAccount, running: Payer
 ) -> None:
-    subscriber.cancel(immediately=False)
-    end = subscriber.payout.period_end
+    running.cancel(immediately=False)
+    end = running.payout.period_end
     double.pass_time(_seconds_to(double, end) - 1)
-    assert subscriber.quota().reset_date == int(end.timestamp())
+    assert running.quota().reset_date == int(end.timestamp())
     double.pass_time(2)
-    quota = subscriber.quota()
+    quota = running.quota()
     assert (quota.total, quota.reset_date) == (0, -1)
     process_all_events(double)
-    assert subscriber.quota().reset_date == -1
+    assert running.quota().reset_date == -1

@@ -12,30 +12,16 @@ from tests.payments.dashboard import Clerk
 from tests.payments.faults import fault_injection
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
-from tests.payments.webhook_events import process_all_events
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400
 
 
-@pytest.fixture
-def clerk(double: DoubleAccount) -> Clerk:
-    return Clerk(double)
-
-
-@pytest.fixture
-def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
-    """A user whose first month is paid out."""
-    payer.upsert(amount)
-    process_all_events(double)
-    return payer
-
-
 def test_the_refresh_finds_a_subscription_that_only_stripe_has(
-    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+    double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
 ) -> None:
-    known = subscriber.subscription.stripe_subscription_id
-    hats = clerk.subscribe(subscriber, 700, product=f"hats-{secrets.token_hex(4)}")
+    known = running.subscription.stripe_subscription_id
+    hats = clerk.subscribe(running, 700, product=f"hats-{secrets.token_hex(4)}")
     clerk.change(hats, {"price_data": clerk.price(amount)}, proration_behavior="none")
     assert synchronisation.refresh_subscriptions(now=double.now()) == 2
     rows = Subscription.objects.values_list("stripe_subscription_id", "amount_minor")
@@ -44,21 +30,21 @@ def test_the_refresh_finds_a_subscription_that_only_stripe_has(
 
 
 def test_the_refresh_finds_all_that_no_webhook_told(
-    double: DoubleAccount, subscriber: Payer, clerk: Clerk
+    double: DoubleAccount, running: Payer, clerk: Clerk
 ) -> None:
     clerk.change(
-        subscriber.subscription.stripe_subscription_id,
+        running.subscription.stripe_subscription_id,
         pause_collection={"behavior": "void"},
         cancel_at=int(double.now().timestamp()) + DAY,
     )
     synchronisation.refresh_subscriptions(now=double.now())
-    row = subscriber.subscription
+    row = running.subscription
     assert (row.is_resting, row.cancels_at is not None) == (True, True)
     assert Payout.objects.count() == 1
 
 
 def test_one_that_stripe_refuses_holds_up_no_other_that_is_live_only_here(
-    double: DoubleAccount, subscriber: Payer, amount: int
+    double: DoubleAccount, running: Payer, amount: int
 ) -> None:
     other = Payer(double, UserFactory.create()).with_card()
     other.upsert(amount)

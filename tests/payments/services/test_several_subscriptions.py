@@ -16,37 +16,24 @@ from tests.payments.webhook_events import process_all_events
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
-    """A user whose first month is paid out."""
-    payer.upsert(amount)
-    process_all_events(double)
-    return payer
-
-
-@pytest.fixture
-def clerk(double: DoubleAccount) -> Clerk:
-    return Clerk(double)
-
-
 def _live(double: DoubleAccount) -> list[Any]:
     return [row.id for row in double.v1.subscriptions.list().data]
 
 
 def test_every_collected_invoice_of_ours_is_paid_out(
-    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, rates: dict[str, int]
+    double: DoubleAccount, running: Payer, clerk: Clerk, amount: int, rates: dict[str, int]
 ) -> None:
-    second = clerk.subscribe(subscriber, 2 * amount)
+    second = clerk.subscribe(running, 2 * amount)
     process_all_events(double)
     assert not StripeEvent.objects.exclude(status="processed").exists()
-    assert [(payout.amount_minor, payout.credits) for payout in subscriber.payouts] == [
+    assert [(payout.amount_minor, payout.credits) for payout in running.payouts] == [
         (amount, amount * rates["usd"] // 100),
         (2 * amount, 2 * amount * rates["usd"] // 100),
     ]
-    live = Subscription.objects.live().filter(user=subscriber.user)
+    live = Subscription.objects.live().filter(user=running.user)
     assert set(live.values_list("stripe_subscription_id", flat=True)) == set(_live(double))
     assert second in _live(double)
-    others = standing.report(user=subscriber.user, now=double.now()).others
+    others = standing.report(user=running.user, now=double.now()).others
     assert [other.stripe_subscription_id for other in others] == [second]
     run = reconciliation.reconcile(now=double.now(), minutes=0)
     assert run is not None
@@ -54,18 +41,18 @@ def test_every_collected_invoice_of_ours_is_paid_out(
 
 
 def test_the_allowance_ends_with_the_paid_one_where_the_other_is_free(
-    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+    double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
 ) -> None:
-    free = subscriber.subscription.stripe_subscription_id
+    free = running.subscription.stripe_subscription_id
     clerk.change(free, discounts=[{"coupon": clerk.coupon(100)}])
     double.pass_time(70 * 86_400)
-    second = clerk.subscribe(subscriber, 2 * amount)
+    second = clerk.subscribe(running, 2 * amount)
     process_all_events(double)
-    assert subscriber.quota().total == subscriber.payout.credits
+    assert running.quota().total == running.payout.credits
     double.v1.subscriptions.cancel(second)
     process_all_events(double)
     assert Subscription.objects.live().get().stripe_subscription_id == free
-    assert (subscriber.quota().total, subscriber.quota().reset_date) == (0, -1)
+    assert (running.quota().total, running.quota().reset_date) == (0, -1)
     run = reconciliation.reconcile(now=double.now(), minutes=0)
     assert run is not None
     assert run.findings == []
@@ -73,29 +60,28 @@ def test_the_allowance_ends_with_the_paid_one_where_the_other_is_free(
 
 @pytest.mark.parametrize("told", ["by webhook", "not yet"])
 def test_an_upsert_leaves_one_and_keeps_the_allowance(
-    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, told: str
+    double: DoubleAccount, running: Payer, clerk: Clerk, amount: int, told: str
 ) -> None:
-    clerk.subscribe(subscriber, 2 * amount)
+    clerk.subscribe(running, 2 * amount)
     if told == "by webhook":
         process_all_events(double)
-    kept = subscriber.payouts[0]
-    row = subscriber.upsert(amount)
+    kept = running.payouts[0]
+    row = running.upsert(amount)
     assert _live(double) == [row.stripe_subscription_id] == [kept.subscription.stripe_subscription_id]
     process_all_events(double)
-    assert len(double.v1.invoices.list().data) == len(subscriber.payouts) == 2
-    quota = subscriber.quota()
+    assert len(double.v1.invoices.list().data) == len(running.payouts) == 2
+    quota = running.quota()
     assert (quota.total, quota.reset_date) == (kept.credits, int(kept.period_end.timestamp()))
 
 
-@pytest.mark.parametrize("immediately", [True, False])
-@pytest.mark.parametrize("told", ["by webhook", "not yet"])
+@pytest.mark.parametrize(("told", "immediately"), [("by webhook", False), ("not yet", True)])
 def test_a_cancellation_ends_all(
-    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, told: str, immediately: bool
+    double: DoubleAccount, running: Payer, clerk: Clerk, amount: int, told: str, immediately: bool
 ) -> None:
-    clerk.subscribe(subscriber, 2 * amount, quantity=3)
+    clerk.subscribe(running, 2 * amount, quantity=3)
     if told == "by webhook":
         process_all_events(double)
-    subscriber.cancel(immediately=immediately)
+    running.cancel(immediately=immediately)
     rows = double.v1.subscriptions.list({"status": "all"}).data
     assert [row.status for row in rows] == (["canceled"] * 2 if immediately else ["active"] * 2)
     assert all(row.cancel_at_period_end for row in rows) != immediately
@@ -105,7 +91,7 @@ def test_a_cancellation_ends_all(
     assert len(double.v1.charges.list().data) == 2
     process_all_events(double)
     with pytest.raises(NoSubscription):
-        subscriber.cancel(immediately=True)
+        running.cancel(immediately=True)
 
 
 def test_one_that_only_staff_made_is_the_owners(

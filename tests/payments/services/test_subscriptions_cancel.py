@@ -14,14 +14,6 @@ pytestmark = pytest.mark.django_db
 DAY = 86_400
 
 
-@pytest.fixture
-def running(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
-    """A user whose subscription runs and is paid out."""
-    payer.upsert(amount)
-    process_all_events(double)
-    return payer
-
-
 def test_an_immediate_cancellation_ends_subscription_and_allowance_and_takes_no_credits(
     double: DoubleAccount, running: Payer
 ) -> None:

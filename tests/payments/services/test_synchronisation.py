@@ -13,17 +13,9 @@ from tests.fakes.billing import FakeBilling
 from tests.payments.faults import fault_injection, once
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
-from tests.payments.webhook_events import process_all_events, process_events, receive_event, webhook_body
+from tests.payments.webhook_events import process_events, receive_event, webhook_body
 from tests.threads import waits_for_this_transaction
 from users.models import User
-
-
-@pytest.fixture
-def running(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
-    """A user whose subscription runs and is paid out."""
-    payer.upsert(amount)
-    process_all_events(double)
-    return payer
 
 
 def test_a_snapshot_read_before_a_change_does_not_undo_it(

@@ -62,7 +62,7 @@ class TestOverTheWire:
         assert (run.counts["customers"], run.counts["invoices"], run.counts["subscriptions"]) == (2, 4, 1)
         assert run.counts["payments refunded or disputed"] == 2
 
-    def test_a_card_that_was_declined_is_no_difference(
+    def test_a_card_that_was_declined_and_a_subscription_that_expired_unpaid_are_no_difference(
         self, double: DoubleAccount, user: User, amount: int
     ) -> None:
         payer = Payer(double, user).with_card(DECLINES)
@@ -70,13 +70,6 @@ class TestOverTheWire:
             payer.upsert(amount)
         process_all_events(double)
         assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == []
-
-    def test_a_subscription_that_expired_unpaid_is_no_difference(
-        self, double: DoubleAccount, user: User, amount: int
-    ) -> None:
-        payer = Payer(double, user).with_card(DECLINES)
-        with pytest.raises(CardDeclined):
-            payer.upsert(amount)
         double.pass_time(25 * 3600)
         process_all_events(double)
         assert payer.subscription.status == "incomplete_expired"

@@ -10,7 +10,6 @@ from payments.models import Payout, StripeEvent
 from payments.services import events, synchronisation
 from payments.services.reconciliation import repairs
 from payments.services.snapshots import _FETCHERS, EVENT_TYPES
-from payments.stripe import get_billing_client
 from tests.payments.faults import fault_injection
 from tests.payments.payers import Payer
 from tests.payments.rows import final_rows
@@ -130,25 +129,6 @@ def test_an_invoice_older_than_forty_days_is_not_looked_for(
     double.pass_time(41 * DAY)
     assert repairs.pay_out_missed_invoices(now=double.now()) == 0
     assert repairs.pay_out_missed_invoices(now=double.now() - timedelta(days=2)) == 1
-
-
-def test_an_invoice_that_cannot_be_paid_out_holds_up_no_other(
-    double: DoubleAccount, payer: Payer, amount: int
-) -> None:
-    payer.upsert(amount)
-    foreign_id = double.v1.customers.create({}).id
-    double.capture(foreign_id)
-    client = get_billing_client()
-    client.has_payment_method(customer_id=foreign_id)
-    client.create_subscription(
-        customer_id=foreign_id,
-        amount_minor=900,
-        currency="usd",
-        cancels_at_period_end=False,
-        key="foreign_id",
-    )
-    assert repairs.pay_out_missed_invoices(now=double.now()) == 1
-    assert Payout.objects.get().user == payer.user
 
 
 def test_a_paid_out_invoice_is_not_read_again(double: DoubleAccount, payer: Payer, amount: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from credits.models import CreditEntry
 from payments.models import Payout, StripeEvent, Subscription
-from payments.services import events
+from payments.services import events, reconciliation
 from payments.services.reconciliation import repairs
 from payments.stripe import objects
 from tests.fakes.billing import FakeBilling
@@ -98,20 +98,26 @@ def test_foreign_customers_are_ignored_over_http_too(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     payer.upsert(amount)
-    foreign_id = double.v1.customers.create({"description": "Somebody else's"}).id
+    foreign_id = double.v1.customers.create(
+        {"metadata": {"user": "no number", "address": "Main Street 1"}}
+    ).id
     double.capture(foreign_id)
     method = double.v1.customers.payment_methods.list(foreign_id).data[0].id
     product = double.v1.products.create({"name": "Hats"}).id
     price = {"currency": "usd", "product": product, "unit_amount": 700, "recurring": {"interval": "month"}}
-    double.v1.subscriptions.create(
-        {"customer": foreign_id, "items": [{"price_data": price}], "default_payment_method": method}
-    )
+    for _ in range(2):
+        double.v1.subscriptions.create(
+            {"customer": foreign_id, "items": [{"price_data": price}], "default_payment_method": method}
+        )
     process_all_events(double)
     assert not StripeEvent.objects.exclude(status="processed").exists()
     foreign = {event.id for event in double.events() if foreign_id in webhook_body(event).decode()}
     outcomes = StripeEvent.objects.filter(stripe_event_id__in=foreign, type__in=["invoice.paid"])
-    assert list(outcomes.values_list("outcome", flat=True)) == ["not-ours"]
+    assert list(outcomes.values_list("outcome", flat=True)) == ["not-ours"] * 2
     assert [payout.user for payout in Payout.objects.all()] == [payer.user]
+    run = reconciliation.reconcile(now=double.now(), minutes=0)
+    assert run is not None
+    assert run.findings == []
 
 
 def test_a_price_without_an_amount_can_be_read(amount: int) -> None:

@@ -85,27 +85,6 @@ class TestOverTheWire:
         double.v1.customers.update(made.id, {"metadata": {"user": str(payer.user.pk)}})
         assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == ["customer-missing"]
 
-    def test_strangers_are_no_difference(self, double: DoubleAccount, payer: Payer, amount: int) -> None:
-        payer.upsert(amount)
-        process_all_events(double)
-        foreign_id = double.v1.customers.create(
-            {"metadata": {"user": "no number", "address": "Main Street 1"}}
-        ).id
-        double.capture(foreign_id)
-        method = double.v1.customers.payment_methods.list(foreign_id).data[0].id
-        product = double.v1.products.create({"name": "Hats"}).id
-        price = {
-            "currency": "usd",
-            "product": product,
-            "unit_amount": 700,
-            "recurring": {"interval": "month"},
-        }
-        for _ in range(2):
-            double.v1.subscriptions.create(
-                {"customer": foreign_id, "items": [{"price_data": price}], "default_payment_method": method}
-            )
-        assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == []
-
     def test_what_was_lost_is_found_and_repaired(
         self, double: DoubleAccount, payer: Payer, amount: int
     ) -> None:

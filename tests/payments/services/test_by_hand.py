@@ -11,13 +11,14 @@ import pytest
 from devstack.ports import free_port
 from payments.errors import BillingRefused, BillingUnavailable
 from payments.models import PayoutRate, Refund, StripeEvent
-from payments.services import reconciliation, refunds, standing
+from payments.services import refunds, standing
 from payments.services.reconciliation import repairs
 from payments.services.reconciliation.findings import Rule
 from payments.stripe import set_billing_client
 from tests.payments.dashboard import Clerk
 from tests.payments.faults import fault_injection
 from tests.payments.payers import Payer
+from tests.payments.reconciling import findings
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
 from tests.staff import member
@@ -43,9 +44,7 @@ def _renew(double: DoubleAccount, payer: Payer) -> None:
 
 def _findings(double: DoubleAccount) -> list[dict[str, Any]]:
     assert not StripeEvent.objects.exclude(status="processed").exists()
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    return list(run.findings)
+    return findings(double)
 
 
 def _rules(double: DoubleAccount) -> list[object]:

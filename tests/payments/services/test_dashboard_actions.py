@@ -12,7 +12,7 @@ import pytest
 
 from gateway.common.errors import DomainError
 from payments.models import Payout, PayoutRate, StripeEvent
-from payments.services import reconciliation, standing
+from payments.services import standing
 from payments.services.reconciliation.findings import Rule
 from payments.services.snapshots import EVENT_TYPES
 from payments.stripe import get_billing_client
@@ -20,6 +20,7 @@ from tests.factories import UserFactory
 from tests.payments.dashboard import Clerk
 from tests.payments.dashboard_actions import ACTIONS, COST, DAY, Scene
 from tests.payments.payers import Payer
+from tests.payments.reconciling import findings
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.tables import assert_page_has, table
 from tests.payments.webhook_events import process_events
@@ -113,12 +114,6 @@ def _process(double: DoubleAccount, known: set[str], *, types: tuple[str, ...] =
     assert not StripeEvent.objects.exclude(status="processed").exists()
 
 
-def _findings(double: DoubleAccount) -> list[dict[str, object]]:
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    return list(run.findings)
-
-
 def _assert_every_cent_is_accounted_for(double: DoubleAccount, findings: list[dict[str, object]]) -> None:
     """Assert that every collected cent for our product is paid out, or its invoice a finding."""
     found = str([finding["ids"] for finding in findings])
@@ -147,12 +142,12 @@ def test_the_table_of_actions_is_true_and_everybody_gets_back_to_a_paid_month(
     _process(double, known)
     for action in actions:
         action.tell()
-    at_once = _findings(double)
+    at_once = findings(double)
 
     # A month later: no answer has promised another price than the next invoice.
     double.pass_time(22 * DAY)
     _process(double, known)
-    later = _findings(double)
+    later = findings(double)
     _assert_every_cent_is_accounted_for(double, later)
     for action in actions:
         if action.promised is not None:
@@ -166,7 +161,7 @@ def test_the_table_of_actions_is_true_and_everybody_gets_back_to_a_paid_month(
         if (way := action.way_back()) != "upsert":
             action.otherwise.append(f"paid month: {way}")
         action.row["otherwise"] = ", ".join(action.otherwise)
-    leftover = {str(one["rule"]) for one in _findings(double)}
+    leftover = {str(one["rule"]) for one in findings(double)}
     assert leftover <= {Rule.INVOICE_WITHOUT_PAYOUT, Rule.FRAUD_WARNING}
     assert_page_has(
         PAGE, {"actions": table([action.row for action in actions])}, variable="WRITE_STRIPE_DASHBOARD"

@@ -9,12 +9,13 @@ import pytest
 
 from credits.models import CreditEntry
 from payments.models import Payout, StripeEvent, Subscription
-from payments.services import events, reconciliation
+from payments.services import events
 from payments.services.reconciliation import repairs
 from payments.stripe import objects
 from tests.fakes.billing import FakeBilling
 from tests.payments.faults import fault_injection
 from tests.payments.payers import Payer
+from tests.payments.reconciling import assert_no_findings
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events, process_events, receive_event, webhook_body
 from users.models import User
@@ -115,9 +116,7 @@ def test_foreign_customers_are_ignored_over_http_too(
     outcomes = StripeEvent.objects.filter(stripe_event_id__in=foreign, type__in=["invoice.paid"])
     assert list(outcomes.values_list("outcome", flat=True)) == ["not-ours"] * 2
     assert [payout.user for payout in Payout.objects.all()] == [payer.user]
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    assert run.findings == []
+    assert_no_findings(double)
 
 
 def test_a_price_without_an_amount_can_be_read(amount: int) -> None:

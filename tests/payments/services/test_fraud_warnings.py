@@ -6,10 +6,10 @@ import pytest
 
 from payments.models import Payout, StripeEvent
 from payments.queries import payment_counts
-from payments.services import reconciliation
 from payments.services.reconciliation.findings import Rule
 from tests.payments.dashboard import Clerk
 from tests.payments.payers import Payer
+from tests.payments.reconciling import findings
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
 
@@ -25,9 +25,7 @@ def payment(double: DoubleAccount, payer: Payer, amount: int) -> str:
 
 
 def _rules(double: DoubleAccount) -> list[object]:
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    return [finding["rule"] for finding in run.findings]
+    return [finding["rule"] for finding in findings(double)]
 
 
 def _outcomes() -> set[str]:

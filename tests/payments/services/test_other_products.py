@@ -7,11 +7,12 @@ import pytest
 
 from payments.errors import BillingRefused, NoSubscription
 from payments.models import Payout, StripeEvent, Subscription
-from payments.services import deletion, reconciliation, self_service
+from payments.services import deletion, self_service
 from payments.services.reconciliation import repairs
 from payments.stripe import get_billing_client
 from tests.payments.dashboard import Clerk
 from tests.payments.payers import Payer
+from tests.payments.reconciling import assert_no_findings
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
 
@@ -55,9 +56,7 @@ def test_a_subscription_to_another_product_is_left_alone(
         payer.cancel(immediately=False)
     assert _without_times(double.v1.subscriptions.retrieve(theirs)) == before
     process_all_events(double)
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    assert run.findings == []
+    assert_no_findings(double)
 
 
 @pytest.fixture
@@ -81,9 +80,7 @@ def test_our_item_is_found_by_its_product_and_its_share_paid_out(
     double.refund(payout.stripe_payment_intent_id)
     process_all_events(double)
     assert payer.balance == 0
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    assert run.findings == []
+    assert_no_findings(double)
 
 
 def test_an_upsert_changes_our_item_alone(
@@ -132,9 +129,7 @@ def test_a_deleted_account_leaves_the_customer_to_the_other_product(
     (goes_on,) = double.v1.subscriptions.list({"customer": customer}).data
     assert [item.price.product for item in goes_on["items"].data] == [HATS]
     process_all_events(double)
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    assert run.findings == []
+    assert_no_findings(double)
     assert payer.customer.stripe_customer_id != customer
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from credits.models import Allowance, CreditEntry
-from credits.services.reconciliation import find_differences
 from gateway.common.errors import DomainError
 from payments.errors import (
     AmountTooSmall,
@@ -23,7 +22,7 @@ from payments.errors import (
     RateMissing,
 )
 from payments.models import CreditPack, PayoutRate, Purchase
-from payments.services import deletion, purchases, reconciliation
+from payments.services import deletion, purchases
 from payments.services.reconciliation import repairs
 from payments.stripe import set_billing_client
 from portal.dashboard import dashboard_of
@@ -32,6 +31,7 @@ from tests.payments.buying import buy, new_pack, order_of
 from tests.payments.conftest import Refused
 from tests.payments.faults import fault_injection, killed_after, killed_before, once
 from tests.payments.payers import Payer
+from tests.payments.reconciling import assert_no_findings
 from tests.payments.rows import all_rows
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA, DoubleAccount
 from tests.payments.webhook_events import process_all_events
@@ -64,13 +64,6 @@ def _experience(payer: Payer, track: str) -> list[int]:
     return list(rows.order_by("pk").values_list("amount", flat=True))
 
 
-def _findings(double: DoubleAccount) -> list[object]:
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    assert find_differences() == []
-    return list(run.findings)
-
-
 def test_a_pack_gives_the_credits_of_its_price_and_its_bonus_at_once_and_once(
     double: DoubleAccount, payer: Payer, pack: CreditPack, rates: dict[str, int], key: str
 ) -> None:
@@ -87,7 +80,7 @@ def test_a_pack_gives_the_credits_of_its_price_and_its_bonus_at_once_and_once(
         None,
     )
     assert repairs.pay_out_missed_invoices(now=double.now()) == 0
-    assert _findings(double) == []
+    assert_no_findings(double)
 
 
 def test_an_amount_is_sold_at_the_rate_of_a_subscription(
@@ -125,7 +118,7 @@ def test_a_purchase_leaves_the_subscription_and_its_period_alone(
     double.refund(payer.purchases[-1].stripe_payment_intent_id)
     process_all_events(double)
     assert shown() == subscribed
-    assert _findings(double) == []
+    assert_no_findings(double)
 
 
 @pytest.mark.parametrize("card", [DECLINES, NEEDS_CONFIRMATION])
@@ -221,7 +214,7 @@ def test_a_process_that_dies_charges_once_and_loses_nothing(
     assert purchases.close_unpaid(now=double.now() + DAY) == (not is_healed)
     assert Purchase.objects.get().status == ("paid" if is_healed else "void")
     assert [row.status for row in double.v1.invoices.list().data] in ([], ["paid"] if is_healed else ["void"])
-    assert _findings(double) == []
+    assert_no_findings(double)
 
 
 def test_an_unpaid_purchase_is_voided_after_a_day_and_its_key_is_closed(
@@ -302,7 +295,7 @@ def test_returned_money_takes_the_same_share_of_price_and_bonus_back(
         process_all_events(double)
     worth = _worth(pack, rates)
     assert payer.balance == worth - worth * part // pack.amount_minor
-    assert _findings(double) == []
+    assert_no_findings(double)
 
 
 def test_an_invoice_for_our_product_that_staff_made_is_a_purchase(
@@ -317,7 +310,7 @@ def test_an_invoice_for_our_product_that_staff_made_is_a_purchase(
     assert payer.balance == 900 * rates["usd"] // 100
     made = Purchase.objects.get()
     assert (made.amount_minor, made.idempotency_key, made.status) == (900, "", "paid")
-    assert _findings(double) == []
+    assert_no_findings(double)
 
 
 def test_tax_is_inside_the_price_and_gives_no_credits_but_the_whole_bonus(
@@ -331,7 +324,7 @@ def test_tax_is_inside_the_price_and_gives_no_credits_but_the_whole_bonus(
     assert payout.amount_minor + payout.tax_minor == pack.amount_minor == _charged(double)[0]
     assert payout.tax_minor > 0
     assert payer.balance == payout.amount_minor * rates["usd"] // 100 + pack.bonus_credits
-    assert _findings(double) == []
+    assert_no_findings(double)
 
 
 def test_deleting_the_account_voids_what_is_not_paid(

@@ -5,10 +5,9 @@ import secrets
 import pytest
 
 from credits.models import CreditAccount, CreditEntry
-from credits.services.reconciliation import find_differences
 from payments.errors import PurchaseDiffers
 from payments.models import Clawback, CreditPack, Purchase
-from payments.services import deletion, purchases, reconciliation, refunds
+from payments.services import deletion, purchases, refunds
 from payments.services.purchases import Order
 from rewards.models import ExperienceEntry
 from sponsors.models import Sponsor
@@ -16,6 +15,7 @@ from tests.database import tamper
 from tests.fakes.billing import FakeBilling
 from tests.payments.buying import buy, new_pack
 from tests.payments.payers import Payer
+from tests.payments.reconciling import assert_no_findings, findings
 from tests.payments.webhook_events import process_events
 from tests.sponsors.sponsorships import make_sponsor
 from users.models import User
@@ -47,13 +47,6 @@ def buy_for(sponsor: Sponsor, payer: Payer, pack: CreditPack, key: str = "") -> 
 
 def balance_of(sponsor: Sponsor) -> int:
     return CreditAccount.objects.get(sponsor=sponsor).balance
-
-
-def assert_no_findings(fake: FakeBilling) -> None:
-    run = reconciliation.reconcile(now=fake.now(), minutes=0)
-    assert run is not None
-    assert list(run.findings) == []
-    assert find_differences() == []
 
 
 def test_the_sponsor_has_the_credits_and_its_payer_neither_credits_nor_experience(
@@ -135,8 +128,6 @@ def test_credits_on_another_account_than_the_sponsors_are_a_finding(
     other = make_sponsor(0)
     buy_for(sponsor, payer, pack)
     tamper("UPDATE payments_purchase SET sponsor_id = %s", other.pk)
-    run = reconciliation.reconcile(now=fake.now(), minutes=0)
-    assert run is not None
-    [finding] = run.findings
+    [finding] = findings(fake)
     assert finding["have"].endswith(f"of sponsor {sponsor.pk}")
     assert finding["wanted"].endswith(f"of sponsor {other.pk}")

@@ -6,10 +6,11 @@ import pytest
 
 from payments.errors import NoSubscription
 from payments.models import StripeEvent, Subscription
-from payments.services import reconciliation, standing
+from payments.services import standing
 from payments.services.reconciliation.findings import Rule
 from tests.payments.dashboard import Clerk
 from tests.payments.payers import Payer
+from tests.payments.reconciling import assert_no_findings, findings
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
 
@@ -35,9 +36,7 @@ def test_every_collected_invoice_of_ours_is_paid_out(
     assert second in _live(double)
     others = standing.report(user=running.user, now=double.now()).others
     assert [other.stripe_subscription_id for other in others] == [second]
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    assert [finding["rule"] for finding in run.findings] == [Rule.SUBSCRIPTIONS_TWO_LIVE]
+    assert [finding["rule"] for finding in findings(double)] == [Rule.SUBSCRIPTIONS_TWO_LIVE]
 
 
 def test_the_allowance_ends_with_the_paid_one_where_the_other_is_free(
@@ -53,9 +52,7 @@ def test_the_allowance_ends_with_the_paid_one_where_the_other_is_free(
     process_all_events(double)
     assert Subscription.objects.live().get().stripe_subscription_id == free
     assert (running.quota().total, running.quota().reset_date) == (0, -1)
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    assert run.findings == []
+    assert_no_findings(double)
 
 
 @pytest.mark.parametrize("told", ["by webhook", "not yet"])

@@ -12,13 +12,14 @@ from credits.services import entries
 from gateway.common.errors import InvalidRequest
 from payments.errors import PaymentMethodRequired, UnknownPack
 from payments.models import AutoTopUp, CreditPack, Purchase
-from payments.services import deletion, reconciliation, top_ups
+from payments.services import deletion, top_ups
 from payments.services.top_ups import Terms
 from tests.credits.holding import place_hold
 from tests.payments.buying import buy, new_pack
 from tests.payments.conftest import Refused
 from tests.payments.faults import fault_injection, killed_after, killed_before, once
 from tests.payments.payers import Payer
+from tests.payments.reconciling import assert_no_findings
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA, DoubleAccount
 from tests.payments.webhook_events import process_all_events
 from tests.threads import at_once
@@ -73,9 +74,7 @@ def test_below_the_threshold_a_pack_is_bought_and_not_above(
     place_hold(user=payer.user, credits=1, key=secrets.token_hex(8), debt_limit=0)
     assert _run(double, after=AGAIN) == 1  # Held credits are not available.
     process_all_events(double)
-    run = reconciliation.reconcile(now=double.now(), minutes=0)
-    assert run is not None
-    assert run.findings == []
+    assert_no_findings(double)
 
 
 def test_two_purchases_are_a_cooldown_apart(double: DoubleAccount, payer: Payer, consent: Consent) -> None:

@@ -20,7 +20,7 @@ from gateway.common.errors import DomainError
 from gateway.staff import approvals
 from gateway.staff.approval_kinds import RequestOutdated
 from payments.models import Clawback, Payout
-from payments.services import reconciliation, refunds
+from payments.services import refunds
 from sponsors.errors import PaymentWarned, TransferDiffers, TransferRefused, TransferWaits
 from sponsors.models import Sponsor, Transfer, TransferredLot
 from sponsors.services import transfers
@@ -30,6 +30,7 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.buying import buy
 from tests.payments.payers import Payer
+from tests.payments.reconciling import assert_no_findings, findings
 from tests.payments.rows import all_rows
 from tests.payments.webhook_events import process_events
 from tests.sponsors.sponsorships import make_sponsor
@@ -84,13 +85,6 @@ def assert_refused(payer: Payer, sponsor: Sponsor, credits: int, *, available: i
     assert refused.value.members == {"required": credits, "available": available}
     assert (all_rows(), list(CreditAccount.objects.order_by("pk").values())) == rows
     assert not Transfer.objects.filter(credits=credits).exists()
-
-
-def assert_no_findings(fake: FakeBilling) -> None:
-    run = reconciliation.reconcile(now=fake.now(), minutes=0)
-    assert run is not None
-    assert list(run.findings) == []
-    assert find_differences() == []
 
 
 def test_paid_credits_move_by_a_pair_of_entries_for_each_payment_and_no_others_do(
@@ -348,9 +342,7 @@ def test_reconciling_finds_a_transfer_that_differs_from_its_entries(
             assert sorted(finding.rule for finding in find_differences()) == sorted(rules)
             transaction.set_rollback(True)
     TransferredLot.objects.update(clawed_back=1)
-    run = reconciliation.reconcile(now=fake.now(), minutes=0)
-    assert run is not None
-    [finding] = run.findings
+    [finding] = findings(fake)
     assert finding["ids"] == {"transferred lot": str(lot.pk), "transfer": str(row.pk)}
 
 

@@ -20,7 +20,6 @@ from tests.staff import log_in_staff
 from users.models import User
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
-_EVERY_MODEL = pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 
 
 def _path(model: type[models.Model], view: str, *args: object) -> str:
@@ -28,31 +27,27 @@ def _path(model: type[models.Model], view: str, *args: object) -> str:
 
 
 @pytest.mark.usefixtures("short_sidebar")
-@_EVERY_MODEL
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_searching_for_anything_opens_too(
     client: Client, rf: RequestFactory, model: type[models.Model]
 ) -> None:
     person, model_admin = log_in_staff(client), admin.site._registry[model]
     make(model)
 
-    for term in ("0x" + "AB" * 32, "é\u0000"):
-        assert client.get(_path(model, "changelist"), {"q": term}).status_code == 200, term
+    assert client.get(_path(model, "changelist"), {"q": "é\u0000"}).status_code == 200
     # What a term does to a list it does before the page is rendered.
-    for term in ("0x" + "ab" * 20, "cus_1", "a b", "%", "0"):
+    for term in ("0x" + "AB" * 32, "0x" + "ab" * 20, "cus_1", "a b", "%", "0"):
         request = rf.get("/", {"q": term})
         request.user = person
         assert list(model_admin.get_changelist_instance(request).result_list) is not None, term
 
 
-@_EVERY_MODEL
-def test_a_row_that_is_not_there_leads_back_to_the_front_page(
-    client: Client, model: type[models.Model]
-) -> None:
+def test_a_row_that_is_not_there_leads_back_to_the_front_page(client: Client) -> None:
     log_in_staff(client)
 
-    answer = client.get(_path(model, "change", "no-such-row"))
-
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
+    for model in MODELS:
+        answer = client.get(_path(model, "change", "no-such-row"))
+        assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/"), model
 
 
 def test_the_sidebar_names_every_list_once() -> None:

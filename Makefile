@@ -86,7 +86,7 @@ manage: $(INSTALLED) ## Run a management command against the running stack (CMD=
 	@$(BIN)/python -m devstack manage $(CMD)
 
 RELEASE := var/release/bin
-release: ## Write the bill of materials of the locked packages and check them for known vulnerabilities (needs pypi.org)
+release: ## Write the bill of materials of the locked packages and check them for known vulnerabilities (asks PyPI for them)
 	@$(PYTHON) -m venv var/release
 	@$(RELEASE)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
 	@cat requirements/base.txt > var/release/base.txt

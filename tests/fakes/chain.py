@@ -53,13 +53,7 @@ class FakeChain(FakeWorld):
         self.request_counts: Counter[str] = Counter()
         self.sent: list[bytes] = []
         self.data: dict[tuple[str, bytes], bytes] = {}
-        self.views: dict[tuple[str, bytes], bytes] = {}
         self._is_away = False
-        self._prepared_outcomes: list[SendOutcome] = []
-
-    def refuse_next(self, *outcomes: SendOutcome) -> None:
-        """Answer the next raw transactions with these send errors, one each, instead of the pool's."""
-        self._prepared_outcomes += outcomes
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -117,7 +111,7 @@ class FakeChain(FakeWorld):
         self._ask("read_view")
         if contract in self._state.profiles and calldata == OWNER:
             return bytes.fromhex(self._state.profiles[contract].owner[2:]).rjust(32, b"\0")
-        return self.views.get((contract, calldata), b"")
+        return b""
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         self._ask("read_relay_states")
@@ -297,8 +291,6 @@ class FakeChain(FakeWorld):
         if self._is_away:
             return SendOutcome(SendKind.UNREACHABLE, "No chain node answers. Repeat the request.")
         self.sent.append(raw)
-        if self._prepared_outcomes:
-            return self._prepared_outcomes.pop(0)
         try:
             transaction = read_transaction(raw)
         except (ValueError, RLPException, UnusableSignature):

@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import replace
 
-from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call
+from gateway.chain.contracts import decode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import ExternalExecution, Head, Receipt
 from tests.fakes import lukso
@@ -97,10 +97,6 @@ class FakeWorld:
         """Hand the profile over."""
         self._state.profiles[profile.profile_address].owner = owner
 
-    def data_of(self, profile: Profile, key: bytes) -> bytes:
-        """Return what the profile stores under a data key."""
-        return self._state.profiles[profile.profile_address].data.get(key, b"")
-
     def mine(self, count: int = 1, *, seconds: int = 1) -> None:
         """Add blocks, `seconds` apart, with whatever in the pool is due and pays the base fee."""
         with self._lock:
@@ -110,32 +106,6 @@ class FakeWorld:
                     self._include(block, next_one)
                 block.nonces = self._state.nonces
                 self._pool.forget(block.nonces)
-
-    def execute_externally(self, call: RelayCall, *, sender: str | None = None) -> str:
-        """Mine a block in which a third party sends this relay call; return the transaction's hash."""
-        calldata = encode_execute_relay_call(
-            signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
-        )
-        transaction_hash = "0x" + secrets.token_hex(32)
-        from_address = sender or random_address()
-        with self._lock:
-            self._state.account(from_address).balance_wei += ETHER
-            block = self._append(timestamp=self._blocks[-1].head.timestamp + 1)
-            transaction = Transaction(
-                transaction_hash=transaction_hash,
-                chain_id=self._chain_id,
-                sender=from_address,
-                account_nonce=self._state.account(from_address).nonce,
-                tip_wei=0,
-                max_fee_wei=self.base_fee_wei,
-                gas_limit=500_000,
-                to=call.key_manager,
-                value=0,
-                data=calldata,
-            )
-            self._include(block, transaction)
-            block.nonces = self._state.nonces
-        return transaction_hash
 
     def take_back(self, depth: int = 1) -> None:
         """Take back the newest blocks; their transactions wait in the pool again."""
@@ -160,10 +130,6 @@ class FakeWorld:
     def pending(self) -> list[Transaction]:
         """What waits in the pool."""
         return self._pool.transactions
-
-    def forget_pending(self) -> None:
-        """Lose the pool, as nodes do now and then."""
-        self._pool.forget()
 
     @property
     def _newest(self) -> Head:

@@ -71,15 +71,6 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
     assert sender.sent == 3
 
 
-def test_a_second_outage_is_logged_again(
-    clock: Clock, sender: FakeSender, caplog: pytest.LogCaptureFixture
-) -> None:
-    for fault in (OperationalError("away"), None, OperationalError("away"), None):
-        sender.fault = fault
-        tick(clock)
-    assert len(caplog.records) == 4
-
-
 def test_another_fault_is_logged_in_full_every_time(
     clock: Clock, sender: FakeSender, caplog: pytest.LogCaptureFixture
 ) -> None:

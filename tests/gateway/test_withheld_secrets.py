@@ -8,23 +8,20 @@ from gateway.processes import PROCESSES, USED_BY, withheld
 from tests.gateway.test_wiring import settings_with
 
 
-def _reported(settings: Settings, process: str, *, deploy: bool) -> list[CheckMessage]:
+def _reported(settings: Settings, process: str) -> list[CheckMessage]:
     """Return what the checks report in a process that has its own secrets only, and Stripe's key if it uses it."""
     if "STRIPE_SECRET_KEY" in withheld(process):
         settings.STRIPE_SECRET_KEY = ""
     settings.WITHHELD_SECRETS = withheld(process)
     for name in settings.WITHHELD_SECRETS:
         setattr(settings, name, type(getattr(settings, name, ""))())
-    return run_checks(include_deployment_checks=deploy, databases=["default"])
+    return run_checks(include_deployment_checks=True, databases=["default"])
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("deploy", [False, True], ids=["check", "check --deploy"])
 @pytest.mark.parametrize("process", [name for name in PROCESSES if name != "build"])
-def test_a_process_passes_the_checks_without_the_secrets_of_others(
-    settings: Settings, process: str, deploy: bool
-) -> None:
-    reported = _reported(settings, process, deploy=deploy)
+def test_a_process_passes_the_checks_without_the_secrets_of_others(settings: Settings, process: str) -> None:
+    reported = _reported(settings, process)
 
     assert [message for message in reported if message.level >= ERROR] == []
     assert [message for message in reported if any(name in message.msg for name in withheld(process))] == []

@@ -1,35 +1,12 @@
 """The chain that a process serves, as the settings describe it."""
 
 import secrets
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gateway.chain.config import get_chain
 from gateway.chain.fees import FeePolicy
-from gateway.chain.types import Finality
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "fields"),
-    [
-        ("CHAIN_ID", 42, {"id": 42}),
-        ("CHAIN_RPC_URLS", ["http://one", "http://two"], {"node_urls": ("http://one", "http://two")}),
-        ("CHAIN_RPC_TIMEOUT_SECONDS", 7, {"node_timeout_seconds": 7}),
-        ("CHAIN_BLOCK_SECONDS", 99, {"block_seconds": 99, "max_head_age_seconds": 990}),
-        ("CONFIRMATIONS", 31, {"confirmations": 31}),
-        ("FINALITY_BLOCKS", 99, {"finality": Finality(99, by_tag=False)}),
-        ("FINALITY_TAG", True, {"finality": Finality(64, by_tag=True)}),
-        ("EXPLORER_URL", "https://explorer.example", {"explorer_url": "https://explorer.example"}),
-    ],
-)
-def test_each_setting_is_one_field_of_the_chain(
-    settings: Any, setting: str, value: object, fields: dict[str, Any]
-) -> None:
-    before = get_chain()
-    setattr(settings, setting, value)
-    assert get_chain() == replace(before, **fields) != before
 
 
 def test_the_fee_settings_are_the_fee_policy(settings: Any) -> None:

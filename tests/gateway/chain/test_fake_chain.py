@@ -3,10 +3,10 @@
 import pytest
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.types import SendKind, SendOutcome
+from gateway.chain.types import SendKind
 from tests.fakes.chain import FakeChain
-from tests.fakes.profiles import Controller, random_address, set_data, transfer
-from tests.gateway.chain.worlds import ETHER, GWEI, Setting, new_signer
+from tests.fakes.profiles import random_address, transfer
+from tests.gateway.chain.worlds import GWEI, Setting
 
 
 @pytest.fixture
@@ -43,26 +43,6 @@ def test_an_absent_node_answers_no_request(fake: Setting, world: FakeChain) -> N
     assert world.pending == []
 
 
-def test_a_test_may_prepare_send_outcomes(fake: Setting, world: FakeChain) -> None:
-    outcome = SendOutcome(SendKind.REFUSED, "tx fee exceeds the configured cap")
-    world.refuse_next(outcome)
-    raw = fake.transaction(fake.relayer).raw
-    assert fake.client.send_raw_transactions([raw]) == [outcome]
-    assert fake.client.send_raw_transactions([raw])[0].kind is SendKind.ACCEPTED
-    assert world.sent == [raw, raw]
-
-
-def test_a_lost_pool_takes_the_same_bytes_again(fake: Setting, world: FakeChain) -> None:
-    signed = fake.transaction(fake.relayer)
-    fake.client.send_raw_transactions([signed.raw])
-    world.forget_pending()
-    world.mine()
-    assert fake.account_nonce == 0
-    fake.client.send_raw_transactions([signed.raw])
-    world.mine()
-    assert fake.account_nonce == 1
-
-
 def test_gaps_and_poor_fees_wait_in_the_pool(fake: Setting, world: FakeChain) -> None:
     second = fake.transaction(fake.relayer, account_nonce=1)
     first = fake.transaction(fake.relayer, account_nonce=0, max_fee_per_gas_wei=2 * GWEI)
@@ -87,21 +67,6 @@ def test_a_tenth_is_what_a_replacement_must_add(fake: Setting) -> None:
     ]
     kinds = [outcome.kind for outcome in fake.client.send_raw_transactions([one.raw for one in offers])]
     assert kinds == [SendKind.UNDERPRICED, SendKind.UNDERPRICED, SendKind.ACCEPTED]
-
-
-def test_somebody_else_may_execute_a_call_first(fake: Setting, world: FakeChain) -> None:
-    profile = world.create_profile(Controller(), balance_wei=ETHER)
-    call = fake.call(profile, set_data(b"\x01" * 32, b"theirs"))
-    stolen = world.execute_externally(call)
-    assert world.data_of(profile, b"\x01" * 32) == b"theirs"
-    (execution,) = fake.client.read_external_executions(
-        key_manager=profile.key_manager_address,
-        controller=profile.controller.address,
-        from_block=0,
-        to_block=1,
-    )
-    assert execution.transaction_hash == stolen
-    assert execution.sender not in new_signer().addresses()
 
 
 def test_requests_are_counted_and_permissions_can_change(fake: Setting, world: FakeChain) -> None:

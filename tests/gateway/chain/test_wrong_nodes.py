@@ -133,19 +133,13 @@ def _unhashable(batch: list[dict[str, Any]]) -> Answer:
 @pytest.mark.parametrize(
     ("behave", "method"),
     [
-        (_answering("eth_getBlockByNumber", None), "eth_getBlockByNumber"),
         (_answering("eth_getBlockByNumber", _NO_FEE), "eth_getBlockByNumber"),
-        (_answering("eth_getBlockByNumber", _BLOCK | {"baseFeePerGas": None}), "eth_getBlockByNumber"),
-        (_answering("eth_feeHistory", None), "eth_feeHistory"),
         (_answering("eth_feeHistory", {}), "eth_feeHistory"),
-        (_answering("eth_feeHistory", {"reward": [1, 2], "gasUsedRatio": [1, 1]}), "eth_feeHistory"),
         (_answering("eth_feeHistory", {"reward": [["0x1"]], "gasUsedRatio": [float("nan")]}), ""),
         (_answering("eth_call", None), "eth_call"),
         (_answering("eth_simulateV1", None), "eth_simulateV1"),
         (_answering("eth_getBlockByNumber", "0x" + "ab" * 5 * 2**20), "eth_getBlockByNumber"),
         (_unhashable, ""),
-        (_body(b"[" * 200_000), ""),
-        (_body(b"[" + b"[]," * 7_000_000 + b"[]]"), ""),
         (_body(b"<html>"), ""),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -331,17 +325,19 @@ class TestBatchLimits:
         script = _honest()
         return lambda batch: refuse(batch) if len(batch) > limit else script(batch)
 
-    @pytest.mark.parametrize("limit", [100, 50, 7, 1])
     @pytest.mark.parametrize(
-        "refuse",
+        ("limit", "refuse"),
         [
-            lambda batch: reply(
-                [{"id": 0, "error": {"code": -32600, "message": "batch limit 100 exceeded"}}]
+            (
+                100,
+                lambda _: reply(
+                    [{"id": 0, "error": {"code": -32600, "message": "batch limit 100 exceeded"}}]
+                ),
             ),
-            lambda batch: reply({"id": None, "error": {"code": -32600, "message": "batch too large"}}),
-            lambda batch: reply([]),
-            lambda batch: (413, b""),
-            lambda batch: (400, b"too many"),
+            (50, lambda _: reply({"id": None, "error": {"code": -32600, "message": "batch too large"}})),
+            (7, lambda _: reply([])),
+            (1, lambda _: (413, b"")),
+            (50, lambda _: (400, b"too many")),
         ],
         ids=["array", "object", "empty", "413", "400"],
     )
@@ -470,7 +466,7 @@ def loop() -> Iterator[Loop]:
     loop.stop()
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 3])
 def test_no_mutation_of_any_answer_raises_anything_but_node_unavailable(loop: Loop, count: int) -> None:
     """With three nodes callers do not notice the one that lies."""
     seed = secrets.randbits(64)
@@ -482,7 +478,7 @@ def test_no_mutation_of_any_answer_raises_anything_but_node_unavailable(loop: Lo
         urls = [f"http://127.0.0.1:{proxy.port}", *(node.url for node in honest[1:])]
         client = JsonRpcChainClient(urls, timeout_seconds=30, check_seconds=30, limits=NodeLimits(4201, 600))
         (liar, *_) = client.pool
-        for name, read in list(READS.items()) * 4:
+        for name, read in list(READS.items()) * 2:
             # It is asked each time, whatever it has done before.
             liar._wrong_until = liar.backs_off_until = 0.0
             liar.guard.answered()

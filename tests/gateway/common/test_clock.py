@@ -35,7 +35,7 @@ def right_again(db: None) -> Iterator[None]:
     assert abs(clock.now() - timezone.now()) < NEAR
 
 
-@pytest.mark.parametrize("seconds", [-600, -90, 90, 600])
+@pytest.mark.parametrize("seconds", [-600, 90])
 def test_a_host_with_a_wrong_clock_has_the_right_time_once_it_has_measured(seconds: int) -> None:
     true = timezone.now()
     with time_machine.travel(true + timedelta(seconds=seconds)):

@@ -41,7 +41,7 @@ def _may_execute(name: str = _NAME) -> bool:
     return bool(may)
 
 
-@pytest.mark.parametrize("arguments", [(), ("credits",), ("sessions",)])
+@pytest.mark.parametrize("arguments", [(), ("sessions",)])
 def test_migrate_puts_the_function_of_the_code_back(arguments: tuple[str, ...]) -> None:
     before, kept = _definition(), _version(_KEPT)
     _execute(_OTHER)

@@ -319,7 +319,7 @@ def test_the_same_page_sent_many_times_at_once_asks_once(limit: int) -> None:
 
 @pytest.mark.parametrize(
     ("role", "waiting", "mine"),
-    [("finance", 1, 1), ("support", 1, 0), ("operations", 1, 0), ("superuser", 1, 1)],
+    [("finance", 1, 1), ("support", 1, 0), ("superuser", 1, 1)],
 )
 def test_the_queue_shows_what_waits_and_to_each_what_they_may_decide(
     user: User, asker: User, limit: int, role: str, waiting: int, mine: int

@@ -32,19 +32,7 @@ def ask(path: str, *, proto: str | None, **headers: str) -> Any:
 
 
 @pytest.mark.parametrize("proto", [PLAIN, None, "http, https", "ws"])
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/api/auth/nonce",
-        "/api/relay/execute",
-        "/api/lsp15/execute/",
-        "/.well-known/jwks.json",
-        "/webhooks/stripe",
-        "/api/postbacks/bitlabs/" + "a" * 43,
-        "/api/docs",
-        "/nowhere",
-    ],
-)
+@pytest.mark.parametrize("path", ["/api/auth/nonce", "/webhooks/stripe", "/nowhere"])
 @pytest.mark.usefixtures("public_by_https")
 def test_plain_http_is_refused_and_redirected_nowhere(path: str, proto: str | None) -> None:
     refused = ask(path, proto=proto)
@@ -84,9 +72,8 @@ def test_a_service_without_tls_serves_plain_http() -> None:
 
 
 @pytest.mark.parametrize("coding", ["chunked", "gzip, chunked", "identity"])
-@pytest.mark.parametrize("path", ["/api/auth/nonce", "/api/relay/execute", "/api/user/executeCheckIn"])
-def test_a_body_in_chunks_is_refused_instead_of_taken_for_none(path: str, coding: str) -> None:
-    refused = ask(path, proto=None, **{"Transfer-Encoding": coding})
+def test_a_body_in_chunks_is_refused_instead_of_taken_for_none(coding: str) -> None:
+    refused = ask("/api/auth/nonce", proto=None, **{"Transfer-Encoding": coding})
     assert (refused.status_code, refused.json()["code"]) == (411, "length-required")
     assert refused.headers["X-Request-ID"] == refused.json()["requestId"]
     assert not SignInChallenge.objects.exists()

@@ -72,16 +72,15 @@ def test_an_address_in_any_casing_becomes_its_checksummed_form() -> None:
         assert AddressField().run_validation(form) == checksummed
 
 
-@pytest.mark.parametrize("at", range(42))
-def test_an_address_whose_letters_are_not_its_checksum_is_refused_by_name(at: int) -> None:
+def test_an_address_whose_letters_are_not_its_checksum_is_refused_by_name() -> None:
     # Three or more letters of each casing, so that no single change leaves one casing alone.
     checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-    mistyped = checksummed[:at] + checksummed[at].swapcase() + checksummed[at + 1 :]
-    if at < 2 or mistyped == checksummed:
-        assert AddressField().run_validation(checksummed) == checksummed
-        return
-    with pytest.raises(WrongChecksum, match="EIP-55"):
-        AddressField().run_validation(mistyped)
+    assert AddressField().run_validation(checksummed) == checksummed
+    for at, letter in enumerate(checksummed):
+        if at < 2 or letter.isdigit():
+            continue
+        with pytest.raises(WrongChecksum, match="EIP-55"):
+            AddressField().run_validation(checksummed[:at] + letter.swapcase() + checksummed[at + 1 :])
 
 
 @pytest.mark.parametrize("form", ["", "0x", "0x" + "ab" * 19, "ab" * 20, "0x" + "zz" * 20, 5, None, {}])

@@ -79,13 +79,6 @@ ELSEWHERE, SOMEWHERE = random_address(), random_address()
 SELECTOR = secrets.token_bytes(4)
 WEI = random.randint(1, 10**9)
 REFUSED: dict[str, tuple[Permission, bytes, bytes, type[errors.CallRefused], dict[str, Any]]] = {
-    "setData without SETDATA": (
-        Permission.SUPER_CALL,
-        set_data_payload(),
-        b"",
-        errors.NotAuthorised,
-        {"permission": "SETDATA"},
-    ),
     "a transfer without TRANSFERVALUE": (
         Permission.SUPER_CALL,
         execute_payload(ELSEWHERE, value=WEI),
@@ -93,26 +86,12 @@ REFUSED: dict[str, tuple[Permission, bytes, bytes, type[errors.CallRefused], dic
         errors.NotAuthorised,
         {"permission": "TRANSFERVALUE"},
     ),
-    "CALL without allowed calls": (
-        Permission.CALL,
-        execute_payload(ELSEWHERE, data=SELECTOR),
-        b"",
-        errors.NoCallsAllowed,
-        {},
-    ),
     "a call that is not allowed": (
         Permission.CALL,
         execute_payload(ELSEWHERE, data=SELECTOR),
         allow_transfers_to(SOMEWHERE),
         errors.CallNotAllowed,
         {"target": ELSEWHERE, "selector": "0x" + SELECTOR.hex()},
-    ),
-    "SETDATA without allowed data keys": (
-        Permission.SETDATA,
-        set_data_payload(),
-        b"",
-        errors.NoDataKeysAllowed,
-        {},
     ),
 }
 
@@ -183,31 +162,16 @@ def test_the_reason_of_a_reverting_target_is_in_the_detail(
     assert reason in refusal.value.detail
 
 
-def test_a_target_that_reverts_with_an_error_of_its_own_is_shown_raw(
-    services: Services, user: User, new_call: Callable[..., RelayCall], refused: Refused
-) -> None:
-    data = secrets.token_bytes(36)
-    call = new_call(payload=execute_payload(reverting_with(services, data), data=SELECTOR))
-    with refused(errors.TargetReverted) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"reason": None, "revertData": "0x" + data.hex()}
-
-
 @pytest.mark.parametrize(
     ("payload", "kind"),
     [
-        (lambda profile: SELECTOR + bytes(64), errors.FunctionNotSupported),
         (lambda profile: execute_payload(profile.key_manager_address), errors.KeyManagerCallNotAllowed),
-        (
-            lambda profile: execute_payload(SOMEWHERE)[:35] + b"\x04" + execute_payload(SOMEWHERE)[36:],
-            errors.DelegateCallNotAllowed,
-        ),
         (
             lambda profile: execute_payload(SOMEWHERE)[:35] + b"\x09" + execute_payload(SOMEWHERE)[36:],
             errors.ProfileRefused,
         ),
     ],
-    ids=["unknown function", "the key manager as target", "a delegate call", "an unknown operation"],
+    ids=["the key manager as target", "an unknown operation"],
 )
 def test_a_payload_that_no_profile_executes_is_refused(
     profile: Profile,

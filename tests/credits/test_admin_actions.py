@@ -12,17 +12,15 @@ from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 from django.utils import timezone
 
-from credits.models import CreditEntry, CreditHold
+from credits.models import CreditEntry
 from credits.queries import balance_of
 from earnings.models import AdNetwork, Postback
-from earnings.services import networks
 from gateway.common.errors import NotFound
 from gateway.staff.audit import details_of, sentence_of
 from gateway.staff.models import ApprovalRequest
 from rewards.models import Modifier, ModifierType
 from rewards.queries import current_rewards
 from rewards.services import modifiers
-from tests.credits.holding import place_hold
 from tests.earnings.ad_networks import set_up
 from tests.staff import address_of, approve, browser_of, confirm, everything, member, messages_of, prove
 from users.models import User
@@ -44,8 +42,7 @@ def large() -> int:
     return int(settings.APPROVAL_LIMITS["credits"]["actor"]) + random.randint(1, 10**6)
 
 
-@pytest.mark.parametrize("model", ["users_user", "credits_creditaccount"])
-@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("model", "sign"), [("users_user", 1), ("credits_creditaccount", -1)])
 def test_a_small_adjustment_is_posted_at_once(
     user: User, small: int, funds: int, model: str, sign: int
 ) -> None:
@@ -100,12 +97,11 @@ def test_who_asked_is_told_before_any_form_that_somebody_else_decides(user: User
     assert everything() == before
 
 
-@pytest.mark.parametrize("nonsense", ["0", "", "1.5", "many", str(2**53), str(-(2**53))])
-def test_an_amount_that_is_none_is_refused_at_the_form(user: User, nonsense: str) -> None:
-    before = everything()
-    client = browser_of(member("support"))
-    answer = confirm(client, "users_user", "adjust_credits", user, credits=nonsense)
-    assert "credits" in answer.context["form"].errors  # type: ignore[attr-defined]
+def test_an_amount_that_is_none_is_refused_at_the_form(user: User) -> None:
+    client, before = browser_of(member("support")), everything()
+    for nonsense in ("0", "", "1.5", "many", str(2**53), str(-(2**53))):
+        answer = confirm(client, "users_user", "adjust_credits", user, credits=nonsense)
+        assert "credits" in answer.context["form"].errors, nonsense  # type: ignore[attr-defined]
     assert everything() == before
 
 
@@ -136,14 +132,12 @@ def test_a_modifier_is_granted(user: User) -> None:
     assert given.reason
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"value": "0"}, {"value": "1.0001"}, {"minutes": "0"}, {"modifier_type": "EXPERIENCE"}]
-)
-def test_a_modifier_out_of_range_is_refused_at_the_form(user: User, wrong: dict[str, str]) -> None:
-    before = everything()
-    answers = {"modifier_type": "BONUS_CREDITS_BACK", "value": "0.5", "minutes": "5", **wrong}
-    confirm(browser_of(member("support")), "users_user", "grant_modifier", user, **answers)
-    assert everything() == before
+def test_a_modifier_out_of_range_is_refused_at_the_form(user: User) -> None:
+    client, before = browser_of(member("support")), everything()
+    right = {"modifier_type": "BONUS_CREDITS_BACK", "value": "0.5", "minutes": "5"}
+    for wrong in ({"value": "0"}, {"value": "1.0001"}, {"minutes": "0"}, {"modifier_type": "EXPERIENCE"}):
+        confirm(client, "users_user", "grant_modifier", user, **{**right, **wrong})
+        assert everything() == before, wrong
 
 
 def granted(user: User, *, minutes: int = 60) -> Modifier:
@@ -221,16 +215,6 @@ def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
     assert details_of(entry)["changes"] == {"outcome": ["", "network-unguarded"]}
 
 
-def test_a_new_address_and_the_end_of_a_secret_are_for_operations(db: None) -> None:
-    network = set_up("tapjoy")
-    prove("earnings_adnetwork", "issue_address", network.row, roles=OPERATIONS)
-    assert "The new address is accepted" in approve("finance")
-    AdNetwork.objects.update(previous_secret=secrets.token_hex(8))
-    prove("earnings_adnetwork", "retire_secret", network.row, roles=OPERATIONS)
-    network.row.refresh_from_db()
-    assert networks.live_secrets(network.row) == [network.secret]
-
-
 @pytest.mark.parametrize("action", ["release_early", "forfeit"])
 def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
     network, before = set_up("cpx-research"), balance_of(user).available
@@ -247,14 +231,6 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
     again = confirm(browser_of(member("finance")), "earnings_postback", action, held)
     assert "does not apply" in messages_of(again)
     assert everything() == decided
-
-
-def test_a_hold_of_another_part_is_never_released_by_hand(user: User) -> None:
-    place_hold(user=user, credits=3, key=secrets.token_hex(16))
-    before, hold = everything(), CreditHold.objects.get()
-    answer = confirm(browser_of(member("operations")), "credits_credithold", "release_orphaned_hold", hold)
-    assert "does not apply" in messages_of(answer)
-    assert everything() == before
 
 
 def test_a_users_page_offers_what_its_reader_may_do(user: User) -> None:

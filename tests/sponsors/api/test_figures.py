@@ -81,16 +81,6 @@ def test_the_simulator_names_who_pays_and_the_rules_of_those_before(sponsor: Spo
     assert rows_of(*_COUNTED) == before
 
 
-def test_the_simulator_tells_why_nothing_is_paid(sponsor: Sponsor, viewer: User) -> None:
-    make_policy(sponsor, call_credits=99)
-    asked = {"profile": random_address(), "credits": 100, "actions": [{"contract": random_address()}]}
-    answer = call(viewer, "post", path(sponsor, "simulate"), **asked).body
-    assert (answer["policy"], answer["userCredits"], answer["code"]) == (None, 100, "sponsor-limit-call")
-    Sponsor.objects.filter(pk=sponsor.pk).update(is_frozen=True)
-    answer = call(viewer, "post", path(sponsor, "simulate"), **asked).body
-    assert (answer["code"], answer["refusals"]) == ("sponsor-frozen", [])
-
-
 @pytest.mark.parametrize(
     ("name", "query"),
     [

@@ -116,6 +116,27 @@ def test_each_error_of_transaction_status_has_its_pointer(wallet: Wallet) -> Non
         assert [fault["pointer"] for fault in members["errors"]] == ["/transactionHash"]
 
 
+NO_BODIES: dict[str, str | bytes] = {
+    "empty": "",
+    "null": "null",
+    "a number": "5",
+    "a text": '"0x"',
+    "a list": "[]",
+    "cut off": '{"transaction": {',
+    "two values": "{} {}",
+    "single quotes": "{'a': 1}",
+    "NaN": '{"transaction": {"nonce": NaN}}',
+    "Infinity": '{"transaction": {"nonce": -Infinity}}',
+    "deep lists": "[" * 100_000,
+    "deep objects": '{"transaction":' * 5_000,
+    "an integer of 10,000 digits": '{"transaction": {"nonce": ' + "9" * 10_000 + "}}",
+    "not UTF-8": b'{"keyManagerAddress": "\xff\xfe"}',
+    "a byte order mark": b"\xef\xbb\xbf{}",
+    "a null byte": b'{"keyManagerAddress": \x00}',
+    "half a surrogate pair": '{"keyManagerAddress": "\\ud800", "transaction": 1}',
+}
+
+
 def test_the_detail_says_why_a_body_is_not_read(wallet: Wallet) -> None:
     cases: list[tuple[str | bytes, str]] = [
         ('{"transaction": {"nonce": 1, "nonce": 2}}', 'An object has two members named "nonce".'),
@@ -152,6 +173,14 @@ def test_the_address_may_be_null_as_if_it_were_left_out(
 
 
 PATHS = [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA]
+
+
+def test_what_is_no_object_is_refused(wallet: Wallet) -> None:
+    for path in PATHS:
+        answers = {name: wallet.post(path, body) for name, body in NO_BODIES.items()}
+        assert {name: answer.status for name, answer in answers.items()} == dict.fromkeys(NO_BODIES, 400)
+        for answer in answers.values():
+            assert_problem(answer, 400, "invalid-request")
 
 
 def test_other_methods_are_refused(wallet: Wallet) -> None:

@@ -156,6 +156,10 @@ def _end(sponsor: Sponsor) -> None:
     new_version(Policy.objects.get(sponsor=sponsor), ends_at=timezone.now() - timedelta(seconds=1))
 
 
+def _list_others(sponsor: Sponsor) -> None:
+    new_version(Policy.objects.get(sponsor=sponsor), profiles="listed", listed=["0x" + "22" * 20])
+
+
 def _forbid_prices(sponsor: Sponsor) -> None:
     new_version(Policy.objects.get(sponsor=sponsor), gas_price_ceiling_wei=1)
 
@@ -164,6 +168,7 @@ REFUSALS: dict[str, Callable[[Sponsor], None]] = {
     "sponsor-frozen": _freeze,
     "sponsor-no-policy": _switch_off,
     "sponsor-ended": _end,
+    "sponsor-profile": _list_others,
     "sponsor-gas-price": _forbid_prices,
 }
 

@@ -48,7 +48,7 @@ from users.models import User
 
 pytestmark = pytest.mark.django_db
 _FIRST = int(os.environ.get("SPONSOR_SEED", "0"))
-_HISTORIES = range(_FIRST, _FIRST + int(os.environ.get("SPONSOR_HISTORIES", "1")))
+_HISTORIES = range(_FIRST, _FIRST + int(os.environ.get("SPONSOR_HISTORIES", "2")))
 _FUNDS = 10**6
 # Of the users: the last one has all calls paid by sponsors, or none.
 _CREDITS = (10**7, 10**7, 1)

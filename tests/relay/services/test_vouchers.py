@@ -111,6 +111,17 @@ def test_without_a_good_voucher_nothing_is_paid(
 
 
 @pytest.mark.django_db
+def test_a_policy_that_wants_no_voucher_uses_none_up(
+    services: Services, newcomer: User, new_call: Callable[..., RelayCall]
+) -> None:
+    issuer = Issuer(services, profiles="all")
+
+    execute_vouched(newcomer, new_call(), issuer.choice(issuer.voucher(str(newcomer.profile_address))))
+
+    assert (SponsoredCall.objects.count(), UsedVoucher.objects.count()) == (1, 0)
+
+
+@pytest.mark.django_db
 def test_a_bad_voucher_matters_to_no_policy_that_wants_none(
     services: Services, newcomer: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:

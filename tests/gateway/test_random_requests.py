@@ -228,7 +228,9 @@ class Sender:
         self._world = world
         self._application = get_wsgi_application()
 
-    def send(self, operation: Any, mode: GenerationMode, *, tokens: dict[str, str | None], cases: int) -> None:
+    def send(
+        self, operation: Any, mode: GenerationMode, *, tokens: dict[str, str | None], cases: int
+    ) -> None:
         """Send this number of requests, each with the token of every reader."""
 
         @settings(

@@ -474,17 +474,6 @@ def test_a_log_of_another_shape_is_no_permissions_verified_event(
     )
 
 
-@pytest.mark.parametrize("topics", [None, "0x", [1, 2, 3, 4], ["0x" + "zz" * 32] * 4], ids=repr)
-def test_malformed_topics_are_node_unavailable(
-    client: JsonRpcChainClient, script: Script, topics: Any
-) -> None:
-    script.answers["eth_getLogs"] = [_log(topics)]
-    with pytest.raises(NodeUnavailable):
-        client.read_external_executions(
-            key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
-        )
-
-
 def test_a_follower_reverts_unless_the_key_manager_returns_the_lsp20_value(
     client: JsonRpcChainClient, script: Script
 ) -> None:

@@ -9,15 +9,14 @@ import pytest
 from pytest_django import Settings
 
 from credits.services import entries
-from devstack.services.stack import Services
 from devstack.world.profiles import Profile
-from gateway.chain.lsp25 import RelayCall, wrong_hashes
+from gateway.chain.lsp25 import RelayCall
 from relay.models import Attempt, Relayer, RelayTransaction
 from tests.factories import random_address
 from tests.relay.api.conftest import Answer, Wallet, execute_body
 from tests.relay.chain import node_away
 from tests.relay.rows import everything
-from tests.relay.signing import set_data_payload, sign_digest, window
+from tests.relay.signing import set_data_payload, window
 from tests.relay.workers import later
 from users.models import User
 
@@ -118,25 +117,6 @@ def test_too_few_credits_are_a_402_with_the_numbers(
     assert everything() == before
 
 
-def test_a_gap_is_answered_with_the_expected_nonce_as_text(
-    wallet: Wallet, new_call: Callable[..., RelayCall]
-) -> None:
-    channel = secrets.randbits(120)
-    answer = wallet.post(EXECUTE, execute_body(new_call(channel=channel, ahead=1)))
-    assert assert_problem(answer, 409, "relay-nonce-gap") == {"expectedNonce": str(channel << 128)}
-
-
-def test_a_signing_mistake_says_what_to_change(
-    services: Services, wallet: Wallet, profile: Profile, new_call: Callable[..., RelayCall]
-) -> None:
-    call = new_call()
-    wrong = wrong_hashes(chain_id=services.chain_id, call=call, profile=profile.profile_address)[0]
-    signature = sign_digest(profile.controller.private_key, wrong.digest)
-    answer = wallet.post(EXECUTE, execute_body(call, signature="0x" + signature.hex()))
-    assert_problem(answer, 400, wrong.mistake.code)
-    assert answer.body["detail"] == wrong.detail
-
-
 def test_what_the_chain_refuses_is_a_422(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
     payload = secrets.token_bytes(4) + bytes(32)
     answer = wallet.post(EXECUTE, execute_body(new_call(payload=payload)))
@@ -183,9 +163,3 @@ def test_the_longest_payload_is_relayed_and_one_byte_more_is_not(
     answer = wallet.post(EXECUTE, execute_body(call, abi="0x" + call.payload.hex() + "00"))
     members = assert_problem(answer, 400, "invalid-request")
     assert [fault["pointer"] for fault in members["errors"]] == ["/transaction/abi"]
-
-
-def test_a_caller_does_not_choose_the_request_id(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
-    answer = wallet.post(EXECUTE, execute_body(new_call()), **{"X-Request-ID": "x" * 500})
-    assert answer.status == 200, answer.body
-    assert RelayTransaction.objects.get().request_id == answer.headers["X-Request-ID"]

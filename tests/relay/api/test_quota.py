@@ -8,9 +8,7 @@ from django.utils import timezone
 
 from devstack.world.profiles import Profile
 from tests.credits.allowances import set_allowance
-from tests.factories import random_address
 from tests.relay.api.conftest import Wallet
-from tests.relay.api.test_execute import assert_problem
 from tests.relay.signing import QUOTA_DIALECTS
 from users.models import User
 
@@ -54,25 +52,3 @@ def test_a_subscriber_sees_the_periods_credits_and_end(wallet: Wallet, profile: 
 def test_an_address_is_read_in_any_casing(wallet: Wallet, profile: Profile) -> None:
     body = quota_body(profile)
     assert wallet.post(QUOTA, {**body, "address": body["address"].lower()}).status == 200
-
-
-def test_outside_the_window_the_answer_has_the_servers_time(wallet: Wallet, profile: Profile) -> None:
-    before = int(timezone.now().timestamp())
-    answer = wallet.post(QUOTA, quota_body(profile, seconds=-6))
-    members = assert_problem(answer, 401, "timestamp-out-of-window")
-    assert list(members) == ["serverTime"]
-    assert before <= members["serverTime"] <= timezone.now().timestamp()
-
-
-def test_another_address_is_refused(wallet: Wallet, profile: Profile, user: User) -> None:
-    body = {**quota_body(profile), "address": random_address()}
-    members = assert_problem(wallet.post(QUOTA, body), 403, "not-your-profile")
-    assert members == {"profile": user.profile_address}
-
-
-def test_a_signature_of_no_controller_is_refused(wallet: Wallet, profile: Profile) -> None:
-    body = quota_body(profile)
-    other = quota_body(profile, seconds=1)["signature"]
-    assert_problem(wallet.post(QUOTA, {**body, "signature": other}), 401, "quota-signature-invalid")
-    malformed = body["signature"][:-2] + "07"
-    assert_problem(wallet.post(QUOTA, {**body, "signature": malformed}), 400, "signature-malformed")

@@ -7,24 +7,17 @@ import pytest
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
-from django.utils import timezone
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from devstack.services.stack import Services
-from devstack.world.profiles import Profile
 from gateway.common.errors import DomainError
 from gateway.web import tracing
 from gateway.web.middleware import requests_traced
 from relay.models import RelayTransaction
 from tests.gateway.test_wiring import settings_with
-from tests.relay.attacks import deploy_large_reverter
-from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.conftest import Accept
-from tests.relay.signing import execute_payload, sign_call
 from tests.relay.workers import broadcast_all, track
-from users.models import User
 
 
 @pytest.fixture
@@ -87,33 +80,6 @@ def test_a_refused_request_is_a_failed_span_of_its_own(
     assert set(spans) == {"POST /api/relay/execute", "rows and chain"}
     request = spans["POST /api/relay/execute"]
     assert (request.parent, request.status.is_ok) == (None, False)
-
-
-@pytest.mark.django_db
-def test_a_call_of_a_profile_that_is_read_alone_has_the_same_steps(
-    exporter: InMemorySpanExporter,
-    rf: RequestFactory,
-    services: Services,
-    create_profile: Callable[..., Profile],
-    open_account: Callable[..., User],
-) -> None:
-    profile = create_profile()
-    user = open_account(profile)
-    target = execute_payload(deploy_large_reverter(services))
-
-    def accept(**call: object) -> None:
-        signed = sign_call(services=services, profile=profile, **call)  # type: ignore[arg-type]
-        execute(user=user, call=signed, now=timezone.now())
-
-    requested(rf, accept, payload=target)
-    requested(rf, accept)
-    assert [span.name for span in exporter.get_finished_spans()] == [
-        "rows and chain",
-        "POST /api/relay/execute",
-        "rows and chain",
-        "hold, signature and rows",
-        "POST /api/relay/execute",
-    ]
 
 
 def test_other_requests_are_not_traced(exporter: InMemorySpanExporter, rf: RequestFactory) -> None:

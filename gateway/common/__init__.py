@@ -1,1 +1,1 @@
-"""The lowest layer: errors, problem documents, fields, leases, metrics. It imports no app."""
+"""The lowest layer: errors, problem documents, fields, leases and metrics. It imports no app."""

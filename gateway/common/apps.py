@@ -1,4 +1,4 @@
-"""The shared code as a Django app, because it has the table of leases."""
+"""Configures the shared code as a Django app, because it has the table of leases."""
 
 from importlib import import_module
 

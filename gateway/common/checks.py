@@ -1,5 +1,5 @@
 """
-System checks of settings that must be made in PostgreSQL itself, and what the checks of several apps share.
+System checks of settings that are made in PostgreSQL itself, and decorators that the checks of several apps share.
 """
 
 import threading
@@ -18,7 +18,7 @@ OTHERS_SECONDS = 10.0
 _Check = Callable[[], list[CheckMessage]]
 # The checks that query the database.
 _of_database: list[_Check] = []
-# The checks that ask another server, each with its warning if the server is silent.
+# The checks that query another server, each with the warning to give if the server does not answer.
 _others: list[tuple[_Check, Warning]] = []
 
 # The initial settings of a session. A role's settings for this database override its general ones.
@@ -38,14 +38,14 @@ LEFT JOIN own USING (name)
 
 
 def asks_the_database(check: _Check) -> _Check:
-    """Have the check run with `--deploy`, where the database answers."""
+    """Decorator: run the check with `--deploy`, if the database answers."""
     _of_database.append(check)
     return check
 
 
 @register("gateway", deploy=True)
 def database(**_: Any) -> list[CheckMessage]:
-    """Warn once if the database is unavailable: each query would wait for it."""
+    """Run the checks that query the database, or warn once if it is unavailable: each query would wait for it."""
     if reason := db.why_away(DEFAULT_DB_ALIAS):
         return [Warning(reason, id="gateway.W001")]
     return [message for check in _of_database for message in check()]
@@ -53,7 +53,7 @@ def database(**_: Any) -> list[CheckMessage]:
 
 @asks_the_database
 def promises_are_safe() -> list[CheckMessage]:
-    """Warn if a returned hash could be lost when one machine fails."""
+    """Warn if the failure of one machine could lose a call whose hash was already returned."""
     values = read_settings()
     warnings: list[CheckMessage] = []
     if values["synchronous_commit"] in {"off", "local"} and (
@@ -82,7 +82,7 @@ def limits_hold_behind_a_pooler() -> list[CheckMessage]:
 
 
 def asks_another_server(silent: Warning) -> Callable[[_Check], _Check]:
-    """Have the check run with `--deploy`; `silent` is its result if the server is silent for too long."""
+    """Decorator: run the check with `--deploy`; if the server does not answer in time, the result is `silent`."""
 
     def registered(check: _Check) -> _Check:
         _others.append((check, silent))
@@ -114,7 +114,7 @@ class _Running(threading.Thread):
 
 @register("gateway", deploy=True)
 def other_servers(**_: Any) -> list[CheckMessage]:
-    """Ask nodes, Stripe and so on at the same time, because each of them may be silent."""
+    """Run the checks that query nodes, Stripe and other servers in parallel, because each of them may not answer."""
     deadline = time.monotonic() + OTHERS_SECONDS
     running = [_Running(*other) for other in _others]
     for check in running:

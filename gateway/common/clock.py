@@ -1,9 +1,10 @@
 """
 The time by the database's clock, which all hosts share.
 
-A row's time is often written on one host and compared on another. If each used its own clock, a host that is ahead
-would end sessions, quotes and attempts of the others too early. So each process measures every few seconds how far the
-database's clock is from its own, and corrects its own by that. A difference is also reported to `/metrics`.
+A row's time is often written on one host and compared on another. If each used its own clock, a host whose clock is
+ahead would end sessions, quotes and attempts of the others too early. Each process therefore measures every few seconds
+how far the database's clock is from its own, and corrects its own accordingly. It also reports the difference to
+`/metrics`.
 """
 
 import functools
@@ -62,12 +63,12 @@ _clock = Clock()
 
 
 def now() -> datetime:
-    """Return the current time by the database's clock; by this host's until `start` was called."""
+    """Return the current time by the database's clock, or by this host's until the first measurement."""
     return timezone.now() + _clock.correction
 
 
 class ClockChecks(threading.Thread):
-    """Measures every few seconds, and reports the difference to Redis; until `end` or the end of the process."""
+    """A thread that measures every few seconds and reports the difference to Redis, until `end`."""
 
     def __init__(self) -> None:
         super().__init__(name="clock", daemon=True)
@@ -98,7 +99,7 @@ class ClockChecks(threading.Thread):
 
 @functools.cache
 def checks() -> ClockChecks:
-    """Return the process's thread."""
+    """Return this process's thread."""
     return ClockChecks()
 
 

@@ -1,5 +1,5 @@
 """
-Encryption of other parties' secrets that the service must be able to read.
+Encryption of secrets that the service must be able to read, such as those of ad networks.
 
 Fernet (AES-128-CBC and HMAC-SHA256) with keys from the environment, so that a copy of the database reveals no secret.
 The first key encrypts; all keys decrypt.
@@ -66,7 +66,7 @@ def reseal(
         with transaction.atomic():
             row = rows.select_for_update(no_key=True).filter(pk=pk).first()
             if row is None:
-                continue  # deleted meanwhile
+                continue  # deleted in the meantime
             try:
                 count += _reseal_row(row, fields, keys, purpose)
             except SealedUnderAnotherKey:

@@ -1,9 +1,10 @@
 """
 Raw SQL, and reads from a standby.
 
-The ORM needs more time to build a statement than PostgreSQL to execute it (`docs/performance.md`). So relay calls, the
-ledger, postbacks and the gauges of `/metrics` use raw SQL. Unlike the ORM's, its parameters are sent separately, so the
-driver prepares a repeated statement, and PostgreSQL plans it once per connection.
+The ORM needs more time to build a statement than PostgreSQL needs to execute it (`docs/performance.md`). Relay calls,
+the ledger, postbacks and the gauges of `/metrics` therefore use raw SQL. Unlike the ORM, the functions here send
+parameters separately from the text, so the driver prepares repeated statements, and PostgreSQL plans them once per
+connection.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +50,7 @@ def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]
 
 
 def why_away(alias: str) -> str:
-    """Return a sentence if the database does not answer; empty if it does. Asked on a session of its own."""
+    """Open a separate session; return a sentence if the database does not answer, or an empty text if it does."""
     own = connections[alias]
     try:
         psycopg.connect(**own.get_connection_params()).close()
@@ -60,11 +61,11 @@ def why_away(alias: str) -> str:
 
 
 def _cursor() -> CursorWrapper:
-    """Return Django's cursor, which counts and translates errors, around one that binds on the server."""
+    """Return Django's cursor, which translates errors, around a driver's cursor that binds parameters on the server."""
     # Stored in a variable, because each attribute of `connection` looks up the thread's connection again.
     own = connections[DEFAULT_DB_ALIAS]
     own.ensure_connection()
-    # The stubs have only Django's name for the driver's cursors.
+    # The type stubs do not know the driver's cursors.
     cursor = cast("CursorWrapper", psycopg.Cursor(own.connection))
     return own.make_debug_cursor(cursor) if own.queries_logged else own.make_cursor(cursor)
 
@@ -85,7 +86,7 @@ def is_lock_timeout(error: OperationalError) -> bool:
 
 
 def limit_lock_waits(milliseconds: int) -> None:
-    """Have the rest of this transaction wait at most this long for each lock."""
+    """Set the lock timeout for the rest of this transaction."""
     first_row("SELECT set_config('lock_timeout', %(limit)s, true)", {"limit": f"{milliseconds}ms"})
 
 
@@ -111,10 +112,10 @@ def has_replica() -> bool:
 @contextmanager
 def reading_from_replica() -> Iterator[None]:
     """
-    Have the ORM read from the standby in the block, if one is configured.
+    Make the ORM read from the standby in this block, if one is configured.
 
-    Only for reads that may be slightly stale: decisions about credits or account nonces need the primary. Writes,
-    SELECT FOR UPDATE and raw SQL always use the primary.
+    Use it only for reads that may be slightly stale: decisions about credits or account nonces need the primary.
+    Writes, SELECT FOR UPDATE and raw SQL always use the primary.
     """
     token = _reads_from.set(REPLICA if has_replica() else DEFAULT_DB_ALIAS)
     try:
@@ -133,7 +134,7 @@ class Router:
         return DEFAULT_DB_ALIAS
 
     def allow_relation(self, one: Model, other: Model, **hints: Any) -> bool:
-        """Allow every relation, because both databases hold the same rows."""
+        """Allow every relation, because both databases have the same rows."""
         return True
 
     def allow_migrate(self, alias: str, app_label: str, **hints: Any) -> bool:

@@ -1,14 +1,14 @@
 """
 The errors of the API.
 
-Each is an exception class with a stable `code`, an HTTP `status`, a flag whether a retry may succeed (`retryable`), and
-further members. `gateway.common.problems` renders it.
+Each error is an exception class with a stable `code`, an HTTP `status`, a flag for whether a retry may succeed
+(`retryable`), and further members. `gateway.common.problems` renders it.
 """
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-# Key in a request's environ: the error with which the server refuses the request before any view.
+# The key in a request's environ of the error with which the server refuses the request before any view.
 REFUSAL = "gateway.refusal"
 
 
@@ -24,7 +24,7 @@ class DomainError(Exception):
     title: ClassVar[str] = ""
     status: ClassVar[int] = 400
     retryable: ClassVar[bool] = False
-    # Whether a dependency is unavailable, so that a run over many items stops at the first error.
+    # Whether a dependency is unavailable. A run over many items stops at such an error.
     is_outage: ClassVar[bool] = False
 
     def __init__(self, detail: str, *, retry_after: int | None = None, **members: Any) -> None:
@@ -141,7 +141,7 @@ _LEAST_LETTERS = 8
 
 
 def complaint_about(reason: str) -> str:
-    """Return why the text is not a reason, such as only dots; empty if it is one."""
+    """Return why the text is not a valid reason, for example if it has only dots; empty if it is valid."""
     if sum(character.isalnum() for character in reason) >= _LEAST_LETTERS:
         return ""
     return (

@@ -19,7 +19,7 @@ from eth_utils.address import is_hex_address, to_checksum_address
 from gateway.common import clock
 
 UINT256_MAX = 2**256 - 1
-# JSON numbers above this lose digits in clients that read them as floats.
+# Clients that read JSON numbers as floats lose digits of numbers above this one.
 SAFE_INTEGER_MAX = 2**53 - 1
 _UINT256_DIGITS = 78
 
@@ -58,7 +58,7 @@ def staff_reference(help_text: str) -> Any:
 
 
 class ClockField(models.DateTimeField[_Set, _Get]):
-    """A time, by default the present one by the database's clock; to migrations it is Django's field."""
+    """A time, by default the current one by the database's clock. Migrations see Django's own field."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["default"] = clock.now
@@ -91,7 +91,7 @@ class AddressField(_HexField[_Set, _Get]):
     length = 42
 
     def get_prep_value(self, value: Any) -> Any:
-        """Look up by value. Text that is not an address matches no row, because search boxes pass any text."""
+        """Convert a value for a lookup. Search boxes pass any text, so text that is not an address matches no row."""
         try:
             return super().get_prep_value(value)
         except ValidationError:

@@ -45,8 +45,8 @@ class Guard:
         """
         Hold a place for the length of the block.
 
-        A block that ends without an exception counts as answered. A block that raises calls `answered` or `failed`
-        before; otherwise the call counts as neither.
+        A block that ends without an exception counts as answered. A block that raises should first call `answered` or
+        `failed`; otherwise the call counts as neither.
 
         Raises:
             CircuitOpen: no place becomes free in time, or the circuit is open.

@@ -61,7 +61,7 @@ def client_network(request: Request | HttpRequest) -> str:
 
 
 def client_site(request: Request | HttpRequest) -> str:
-    """Return the network of one organisation around the caller: the /24 of an IPv4, the /48 of an IPv6 address."""
+    """Return the caller's network, about that of one organisation: the /24 of an IPv4, the /48 of an IPv6 address."""
     address = client_ip(request)
     return address if address == UNKNOWN else _network_of(address, _SITE_BITS[6 if ":" in address else 4])
 
@@ -102,7 +102,7 @@ def normal_network(text: str) -> str:
     Return an IP address or network in its usual form.
 
     Raises:
-        ValueError: it is neither, or a network with host bits set.
+        ValueError: the text is neither, or a network with host bits set.
     """
     network = ipaddress.ip_network(text)
     return str(network.network_address) if network.num_addresses == 1 else str(network)
@@ -137,7 +137,7 @@ _http = urllib3.PoolManager(timeout=urllib3.Timeout(connect=3, read=5), retries=
 
 
 class FetchFailed(Exception):
-    """No response, or not a JSON document; the message gives the error without quoting the response."""
+    """There was no response, or it is not a JSON document; the message does not quote the response."""
 
 
 def fetch_json(url: str) -> Any:

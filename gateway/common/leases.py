@@ -3,9 +3,9 @@ Leases: one of several processes does a piece of work, until it releases the lea
 
 A lease is a row with an owner, an expiry by the database's clock and a fencing number. It needs no session, so it
 works across hosts and behind a pooler that shares sessions. A holder that stalls until its lease expires may continue
-without knowing that another process holds the lease. Therefore each transaction of `fenced` work first checks the
-number and locks the lease's row: it fails if another holder has taken over, and no other holder takes over before it
-ends. So of two holders only the later one writes.
+without knowing that another process holds the lease. Each transaction of `fenced` work therefore first locks the
+lease's row and checks the number. It fails if another holder has taken over, and no other holder can take over before
+it ends, so that of two holders only the later one writes.
 """
 
 import os
@@ -22,7 +22,7 @@ from psycopg.pq import TransactionStatus
 
 from gateway.common import db
 
-# A killed holder is replaced after this time. A live holder renews its lease three times in it.
+# Another process can replace a killed holder after this time. A live holder renews its lease three times as often.
 LEASE_SECONDS = 30.0
 
 
@@ -31,7 +31,7 @@ class LeaseLost(Exception):
 
 
 class Lease:
-    """One holder's claim to one piece of work. `owner` names the holder and stays the same when it restarts."""
+    """One holder's lease on one piece of work. `owner` names the holder and stays the same when it restarts."""
 
     def __init__(self, name: str, *, owner: str, seconds: float) -> None:
         self.name, self.owner, self.seconds = name, owner, seconds
@@ -113,7 +113,7 @@ def try_lease(name: str) -> Iterator[bool]:
 
 
 class _Renewals(threading.Thread):
-    """Renews a lease while another thread works, on a connection of its own that the first renewal opens."""
+    """A thread that renews a lease while another one works, on its own connection, opened by the first renewal."""
 
     def __init__(self, lease: Lease) -> None:
         super().__init__(name=f"lease-{lease.name}", daemon=True)
@@ -137,15 +137,15 @@ class _Renewals(threading.Thread):
         try:
             return self._lease.renew()
         except (OperationalError, InterfaceError):
-            # The database is unavailable to the work as well. The next renewal may still be in time.
+            # The work cannot reach the database either. The next renewal may still be in time.
             connection.close()
             return True
 
 
-# Anywhere in the text, also below WITH. A match in a statement that only reads costs it a transaction.
+# Matches anywhere in the text, even after WITH. A false match only costs a read-only statement a transaction.
 _WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
 
-# A process that waits for the lease locks no row. Otherwise it would wait for the holder's transactions.
+# A process that finds the lease taken locks no row; it would have to wait for the holder's transactions.
 _TAKE = """
 INSERT INTO gateway_common_lease AS held (name, owner, expires_at)
 SELECT %(name)s::text, %(owner)s::text, statement_timestamp() + %(seconds)s * interval '1 second'

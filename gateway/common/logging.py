@@ -1,8 +1,8 @@
 """
 Logging as JSON lines without secrets, with the request id, and with expected errors as warnings.
 
-With SENTRY_DSN, errors are also reported to Sentry, without secrets and personal data: bodies, cookies, local variables
-and earlier log lines never leave the process; the rest is filtered here.
+With SENTRY_DSN, errors are also reported to Sentry, without secrets and personal data. Bodies, cookies, local variables
+and earlier log lines never leave the process; this module filters the rest.
 """
 
 import logging
@@ -16,7 +16,7 @@ import structlog
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-# Frameworks log paths unchanged. A postback's path ends in a secret, and its query is signed.
+# Frameworks log paths unchanged, but the path of a postback ends in a secret, and its query is signed.
 _POSTBACK = re.compile(r'(/api/postbacks/[^/\s"\\]+/)[^\s"\\]+')
 
 
@@ -40,7 +40,7 @@ def logging_settings(level: str) -> dict[str, Any]:
         },
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
         "root": {"handlers": ["console"], "level": level},
-        # Their DEBUG lines contain access keys and client secrets, and they log two INFO lines for each request.
+        # These loggers write access keys and client secrets at DEBUG, and two lines for each request at INFO.
         "loggers": {
             **{name: {"level": quieter} for name in ("urllib3", "stripe")},
             **{
@@ -107,9 +107,9 @@ def log_uncaught() -> None:
 
 def expected_errors_are_warnings(record: logging.LogRecord) -> bool:
     """
-    Log expected errors as WARNING; a filter for Django's loggers that would log them as errors.
+    A logging filter that makes expected errors warnings, which Django's loggers would log as errors.
 
-    A 503 is deliberate, and any caller can send a wrong host name. Real faults are logged where they happen, as ERROR
+    A 503 is deliberate, and any caller can send a wrong host name. Real faults are logged where they occur, at ERROR
     with a traceback.
     """
     message: object = record.msg
@@ -143,7 +143,7 @@ _SECRET_NAMES = re.compile(
 _SECRET_TEXTS = tuple(
     (re.compile(pattern, re.IGNORECASE), replacement)
     for pattern, replacement in (
-        # Paths and queries hold access keys, tokens and passwords.
+        # Paths and queries of URLs may contain access keys, tokens and passwords.
         (r"\b([a-z][a-z+]*://)(?:[^/\s'\"@]*@)?([^/\s'\"?@]+)[^\s'\"]*", r"\1\2/…"),
         (r"(/api/postbacks/[^/\s]+/)\S+", r"\1…"),
         (r"\b(bearer|basic)\s+\S+", rf"\1 {_REMOVED}"),

@@ -1,10 +1,10 @@
 """
 The metrics of `/metrics`: gauges that each app reads from its rows, and histograms of durations.
 
-Each app registers a collector, which reads its rows at each scrape in a fixed number of statements; so any process
-answers for the whole service. Durations are counted in the memory of each process. A process that has started its
-`reporter` adds them to one hash in Redis every few seconds, so the histograms cover every process, also those that have
-ended. If Redis loses the hash, the histograms begin at 0 again, as Prometheus expects of counters.
+Each app registers a collector, which reads its rows at each scrape in a fixed number of statements, so any process can
+answer for the whole service. Each process counts durations in memory. A process that has started its `reporter` adds
+them to a hash in Redis every few seconds, so the histograms cover all processes, including those that have ended. If
+Redis loses the hash, the histograms start at 0 again, which Prometheus handles as a counter reset.
 """
 
 import functools
@@ -56,11 +56,11 @@ def gauges(name: str, documentation: str, label: str, values: Mapping[str, float
 _KEY = "gateway:durations"
 _REPORT_SECONDS = 10.0
 _INFINITE, _SUM, _TOTAL = "+Inf", "sum", "total"
-# Upper bounds in seconds: SHORT for a part of a request, LONG for a call's way through the chain.
+# Upper bounds in seconds: SHORT for parts of a request, LONG for the time from a call's acceptance to its settlement.
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LONG = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 120, 300, 600, 1800, 3600)
 
-# Held for a few additions at a time. A worker forks before it has threads that could hold it.
+# Held only for a few additions at a time. A worker forks before it starts threads that could hold the lock.
 _lock = threading.Lock()
 _counted_here: "list[Histogram | Counter]" = []
 
@@ -89,7 +89,7 @@ class Histogram:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Count the duration of the block, also if it raises."""
+        """Count the duration of the block, even if it raises."""
         started = time.perf_counter()
         try:
             yield
@@ -126,7 +126,7 @@ class Histogram:
 
 class Counter:
     """
-    Events of one kind, counted by label values, none of which may hold a space. Thread-safe.
+    Events of one kind, counted by label values, which must not contain spaces. Thread-safe.
 
     Values in `known` are reported from 0 on, so that Prometheus sees their first increase.
     """
@@ -163,7 +163,7 @@ class Counter:
         return family
 
 
-# All of them are here, so that each process reports all of them, whichever modules it has imported.
+# All are defined here, so that each process reports all of them, whichever modules it has imported.
 ACCEPTANCE = Histogram(
     "relay_acceptance_seconds", "From a relay call's arrival to its hash or error.", label="outcome"
 )
@@ -244,7 +244,7 @@ class Reporter:
         """
         Add the counts to Redis; keep them for the next report while Redis is unavailable.
 
-        If Redis's answer is lost, the same counts are added twice.
+        If Redis's response is lost, the next report adds the same counts again.
         """
         for metric in _counted_here:
             for field, count in metric.take().items():

@@ -1,4 +1,4 @@
-"""The table of leases, and triggers that keep the rows of append-only tables."""
+"""The table of leases, and the trigger that protects append-only tables from being truncated."""
 
 import pgtrigger
 from django.db import models
@@ -13,7 +13,7 @@ def never_emptied(noun: str) -> pgtrigger.Trigger:
         level=pgtrigger.Statement,
         when=pgtrigger.Before,
         operation=pgtrigger.Truncate,
-        # Transactional tests empty databases named test_… by truncating.
+        # Transactional tests truncate the tables of databases named test_….
         condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
         func=f"RAISE EXCEPTION '{noun} is append-only: % cannot be truncated', TG_TABLE_NAME;",
     )
@@ -21,9 +21,9 @@ def never_emptied(noun: str) -> pgtrigger.Trigger:
 
 class Lease(models.Model):
     """
-    A lease on work that one process at a time may do: its owner, and its expiry by the database's clock.
+    A lease on work that only one process may do at a time: its owner, and its expiry by the database's clock.
 
-    The fencing number is unique to this holder, even after the row was deleted.
+    The fencing number is unique to one holder, even if the row was deleted in between.
     """
 
     fence = models.BigAutoField(primary_key=True)

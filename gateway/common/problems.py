@@ -1,7 +1,7 @@
 """
 Rendering of all errors of the API as RFC 9457 `application/problem+json`.
 
-A `DomainError` becomes its document. Any other exception is logged with the request id and answered as
+A `DomainError` becomes its own document. Any other exception is logged with the request id and rendered as
 `internal-error`, because its text may contain secrets. The second half describes the errors of an endpoint for OpenAPI:
 one response per status, one example per code.
 """
@@ -52,7 +52,7 @@ _TRANSLATIONS: tuple[tuple[_Kinds, type[DomainError], str], ...] = (
 
 
 def to_problem(error: Exception) -> DomainError:
-    """Return the error that the client gets for any exception."""
+    """Return the error that the client gets for this exception."""
     if isinstance(error, DomainError):
         return error
     if isinstance(error, drf.ValidationError):
@@ -98,19 +98,19 @@ def _answer(problem: DomainError) -> dict[str, Any]:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Answer an exception raised by a view; REST framework's EXCEPTION_HANDLER."""
+    """Return the response for an exception raised by a view; REST framework's EXCEPTION_HANDLER."""
     problem = to_problem(error)
     set_rollback()
     return Response(**_answer(problem))
 
 
 def json_problem(problem: DomainError) -> JsonResponse:
-    """Answer an error outside REST framework: middleware, unknown paths, plain views."""
+    """Return the response for an error outside REST framework: in middleware, plain views, or for unknown paths."""
     return JsonResponse(**_answer(problem))
 
 
 def only_methods(*methods: str) -> Callable[[_View], _View]:
-    """Decorator: refuse other methods with a problem document, where Django's decorator would answer HTML."""
+    """Decorator: refuse other methods with a problem document; Django's decorator would return HTML."""
 
     def decorate(view: _View) -> _View:
         @functools.wraps(view)
@@ -127,7 +127,7 @@ def only_methods(*methods: str) -> Callable[[_View], _View]:
 
 
 def malformed(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """Answer a request that Django refuses before any view, such as a wrong host name; Django's handler400."""
+    """Return the response to a request that Django refuses before any view, such as for its host; handler400."""
     detail = "The service cannot process this request."
     if isinstance(exception, DisallowedHost):
         detail = "The Host header does not name this service."

@@ -3,8 +3,8 @@ Requests to URLs that users chose, such as the webhook endpoint of a wallet app.
 
 Such a request must not reach internal services: databases, other hosts, the cloud's metadata (SSRF). The host name is
 resolved once, every address that it resolves to must be public, and the connection goes to the address that was
-checked, so DNS rebinding gains nothing. Redirects are not followed and proxies are not used. Response time and size
-are bounded: the deadline covers the whole exchange, also a response that arrives byte by byte.
+checked, which defeats DNS rebinding. Redirects are not followed and proxies are not used. Response time and size
+are bounded: the deadline covers the whole exchange, even a response that arrives byte by byte.
 """
 
 import ipaddress
@@ -20,8 +20,8 @@ from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import urlsplit
 
-# All publicly routed IPv6 addresses. Addresses that embed an IPv4 address, maybe a private one, are outside of it or
-# listed here: 6to4 and Teredo.
+# All publicly routed IPv6 addresses. Addresses that embed an IPv4 address, which may be private, are outside this
+# network or listed here: 6to4 and Teredo.
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _EMBEDDING_IPV4 = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
 _PORTS = {"https": 443, "http": 80}
@@ -31,7 +31,7 @@ _CLOSE_SECONDS = 1.0
 
 
 class AddressRefused(Exception):
-    """The URL must not be requested; the message gives the reason."""
+    """The service must not request this URL; the message gives the reason."""
 
 
 class NoAnswer(Exception):
@@ -122,7 +122,7 @@ def _ask(
 
 
 def _beginning(response: HTTPResponse, length: int) -> bytes:
-    """Return the beginning of the body, or nothing if it does not arrive in time; the status stands either way."""
+    """Return the beginning of the body, or nothing if it does not arrive in time: the status is valid either way."""
     try:
         return response.read(length)
     except (OSError, HTTPException):
@@ -184,7 +184,7 @@ def _look_up(target: _Target, looked_up: "Future[list[str]]") -> None:
 
 
 def _left(ends_at: float) -> float:
-    """Return the seconds left, more than zero: a socket with a timeout of zero does not block at all."""
+    """Return the seconds left, but more than zero, because a socket with a timeout of zero is non-blocking."""
     return max(0.001, ends_at - time.monotonic())
 
 

@@ -15,9 +15,9 @@ from redis.exceptions import ReadOnlyError
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 SENTINEL = "redis+sentinel"
-# Timeout of requests that can continue without Redis.
+# The timeout of calls to Redis in requests that can continue without it.
 PATIENCE_SECONDS = 0.5
-# Neither library has types.
+# These libraries have no types.
 _Sentinel: Any = Sentinel
 _SentinelPool: Any = SentinelConnectionPool
 
@@ -41,7 +41,7 @@ def sentinels(url: str) -> Sentinels | None:
     Parse a URL of Sentinels; return None for a single Redis.
 
     Raises:
-        ImproperlyConfigured: a Sentinel has no port, or the service no name.
+        ImproperlyConfigured: a Sentinel has no port, or the service has no name.
     """
     parts = urlsplit(url)
     if parts.scheme != SENTINEL:

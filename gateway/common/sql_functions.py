@@ -1,5 +1,5 @@
 """
-The functions of the database. Their text belongs to the code; `migrate` puts it into the database.
+The functions of the database. Their source is in the code; `migrate` creates them.
 
 An app registers its `functions.sql`. After the last migration, `replace` creates or replaces every function that
 differs, in one transaction. During an upgrade, processes of the previous version still call these functions, so a
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 _FUNCTION = re.compile(r"^CREATE OR REPLACE FUNCTION (\w+)\(.*?\$\$.*?\$\$;$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"@(\w+)@")
-# What was registered, by name, in the order in which it is created.
+# The registered functions by name, in the order in which they are created.
 FUNCTIONS: dict[str, str] = {}
 
 _DIFFERING = """
@@ -57,7 +57,7 @@ def register(folder: Path, values: Mapping[str, str] | None = None) -> str:
 
     Raises:
         KeyError: the text has an `@name@` without a value.
-        ValueError: the text has something besides functions and comments.
+        ValueError: the text contains anything else than functions and comments.
     """
     files = [folder / name for name in ("functions.sql", "retired.sql")]
     text = "\n".join(file.read_text() for file in files if file.exists())

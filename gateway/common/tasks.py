@@ -1,12 +1,12 @@
 """
 Messages to the workers, the heartbeats of periodic tasks, and sweeps over many items.
 
-The work is in rows of PostgreSQL; a message only starts it earlier. If a message is lost, because the broker is
-unavailable or the process dies after the commit, a periodic task finds the work. So a message that cannot be sent is
-logged and never fails the caller.
+Work is stored as rows in PostgreSQL; a message only starts it earlier. If a message is lost, because the broker is
+unavailable or the process dies after the commit, a periodic task finds the work. A message that cannot be sent is
+therefore only logged, and never fails the caller.
 
-Heartbeats are the times at which each periodic task last ended. They are kept in Redis for
-monitoring; nothing depends on them, and each task's next run writes them again.
+Heartbeats are the times at which each periodic task last ended. They are kept in Redis, only for monitoring, and
+each task's next run writes them again.
 
 A sweep is a periodic task's run over many items, in which the error of one item does not end the run.
 """
@@ -40,7 +40,7 @@ def enqueue_on_commit(task_name: str, **ids: Any) -> None:
 
 def enqueue_now(task_name: str, **ids: Any) -> None:
     """
-    Send the task at once, for a caller who must know whether it was sent. Call it outside transactions.
+    Send the task at once, for callers that must know whether it was sent. Call this outside any transaction.
 
     Raises:
         WorkersUnreachable: the broker is unavailable, so no worker gets the task.
@@ -94,7 +94,7 @@ def record_heartbeat(*, task: str, state: str) -> None:
 
 
 def read_heartbeats(*, queues: Iterable[str]) -> Heartbeats | None:
-    """Return the heartbeats, in one round trip; None while Redis is unavailable or takes no writes."""
+    """Return the heartbeats, in one round trip; None while Redis is unavailable or refuses writes."""
     names = list(queues)
     pipeline = redis_urls.text_client(settings.REDIS_URL).pipeline(transaction=False)
     pipeline.hset(_HEARTBEATS_KEY, _READ, time.time())
@@ -137,7 +137,7 @@ class Item:
     def __init__(self, what: str, expected: tuple[type[Exception], ...]) -> None:
         self._what, self._expected = what, expected
         self.succeeded = False
-        # Ended with an unexpected error.
+        # Whether the item ended with an unexpected error.
         self.failed = False
 
     def __enter__(self) -> "Item":
@@ -175,8 +175,8 @@ def _ends_the_run(error: Exception) -> bool:
     """
     Return whether the other items would fail too.
 
-    Django raises the same class for a lost connection as for a lock timeout, a deadlock and a statement timeout, which
-    concern one item only.
+    Django raises the same class for a lost connection and for lock timeouts, deadlocks and statement timeouts, which
+    affect only one item.
     """
     if isinstance(error, OperationalError | InterfaceError):
         return not connection.is_usable()
@@ -184,7 +184,7 @@ def _ends_the_run(error: Exception) -> bool:
 
 
 class NothingSucceeded(Exception):
-    """Every item of a sweep failed, so the cause is not in the items. Makes the task fail."""
+    """Every item of a sweep failed, so the items are not the cause. Makes the task fail."""
 
 
 class Sweep:

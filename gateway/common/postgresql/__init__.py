@@ -1,1 +1,1 @@
-"""Django's backend for PostgreSQL, with sessions that end when they can no longer serve."""
+"""Django's backend for PostgreSQL, which ends sessions that have become unusable."""

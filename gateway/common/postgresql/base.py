@@ -1,9 +1,9 @@
 """
-Django's backend for PostgreSQL, without sessions that fail for as long as they are used.
+Django's backend for PostgreSQL, which ends sessions that have become unusable.
 
-A primary that is demoted, or whose sessions were made read-only, answers reads and refuses writes, so nothing would
-replace its sessions. Here such a refusal ends the session, and the next one is opened where the primary is now. It is
-raised as `OperationalError`, like any other outage.
+A primary that was demoted, or whose sessions were made read-only, still answers reads but refuses writes, so Django
+would keep using its sessions. This backend ends a session at such a refusal and opens the next one at the current
+primary. It raises the refusal as `OperationalError`, like any other outage.
 """
 
 import select
@@ -18,7 +18,7 @@ from psycopg import errors
 
 from gateway.common import metrics
 
-# The driver makes these `InternalError`, which Django raises for faults of the program.
+# The driver raises these as `InternalError`, which Django treats as a programming error.
 _ENDS_SESSION = (
     errors.ReadOnlySqlTransaction,
     errors.IdleInTransactionSessionTimeout,
@@ -54,13 +54,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return _Errors(self)
 
     def end_session(self) -> None:
-        """End the session, in place of returning it to the pool; a transaction in progress is rolled back."""
+        """End the session instead of returning it to the pool; a transaction in progress is rolled back."""
         if self.connection is not None:
             self.connection.close()
         self.close()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Return a session from the pool that the server has not ended meanwhile, or a new one."""
+        """Return a session from the pool that the server has not ended, or a new one."""
         session = super().get_new_connection(conn_params)
         for _ in range(self.pool.max_size if self.pool else 0):
             if not _has_news(session):
@@ -74,7 +74,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 def _has_news(session: "psycopg.Connection[Any]") -> bool:
     """
-    Return whether the server has closed this idle session or changed its settings: its message is waiting to be read.
+    Return whether the server has closed this idle session or changed its settings: it has sent an unread message.
 
     Costs no round trip.
     """

@@ -1,4 +1,4 @@
-"""`manage.py check` with one line where PostgreSQL does not answer."""
+"""`manage.py check` with a single line of output if PostgreSQL does not answer."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ from psycopg.errors import LockNotAvailable
 
 from gateway.common import db
 
-# While a session waits for a table's lock, all later ones wait behind it.
+# The lock timeout, short because all later sessions queue behind one that waits for a table's lock.
 LOCK_SECONDS = 1
 PAUSE_SECONDS, _TRIES = 5, 24
 
@@ -19,7 +19,7 @@ class Command(migrate.Command):
     """
     Django's command, but a migration that does not get its lock within a second is rolled back and retried.
 
-    So a service under load can be upgraded: no request waits longer for a migration's lock.
+    A service under load can therefore be upgraded: no request waits longer than that for a migration's lock.
     """
 
     def get_check_kwargs(self, options: dict[str, Any]) -> Any:

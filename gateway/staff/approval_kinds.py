@@ -1,4 +1,4 @@
-"""Kinds of actions that take approval, their pools and errors, and which role decides what."""
+"""Kinds of actions that need approval, their pools and errors, and the roles that decide them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -108,7 +108,7 @@ class Done(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Kind:
     """
-    A kind of action that takes approval.
+    A kind of action that needs approval.
 
     `asks` and `decides` are full permissions. `carry_out` runs once, in the transaction of the decision. It locks the
     rows that it changes, and raises `RequestOutdated` if they have changed since the request. `check` raises
@@ -172,7 +172,7 @@ def deciders(kind: Kind) -> set[str]:
 
 
 def decided_by(actor: Any) -> dict[str, set[str]]:
-    """Return the kinds that the actor decides: name → the actor's deciding roles. Costs one statement."""
+    """Return the kinds that the actor decides, by name, with the roles that let the actor decide. One statement."""
     if not actor.is_active:
         return {}
     of_roles = actor.groups.values_list(

@@ -58,10 +58,10 @@ def ask(
     amount: int = 0,
 ) -> ApprovalRequest:
     """
-    Store a request, and carry it out at once if one person may. Joins the caller's transaction.
+    Store a request, and carry it out at once if one person may do that alone. Joins the caller's transaction.
 
     `row` is the row that the request is about, stored or new; `person` is the user whose credits it moves. A repeated
-    key returns the first request, in whatever state it is.
+    key returns the first request, whatever its state.
 
     Raises:
         PermissionDenied: the actor's roles may not ask for this.
@@ -118,7 +118,7 @@ def _repeated(stored: ApprovalRequest, approval: ApprovalRequest) -> ApprovalReq
 
 
 def outcome_of(approval: ApprovalRequest, done: str) -> str:
-    """Return the message for the requester: `done` if it was carried out, else which roles decide."""
+    """Return the message for the requester: `done` if the request was carried out, else the roles that decide it."""
     if approval.status == ApprovalRequest.Status.DONE:
         return done
     others = others_who_decide(kind_of(approval), approval.requested_roles)
@@ -141,7 +141,7 @@ def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
 
 
 class Taken(NamedTuple):
-    """Amounts carried out in 24 hours: three without a second person, and the total."""
+    """Amounts carried out in 24 hours: without a second person, by actor, person and in all; and the total."""
 
     actor: int
     person: int
@@ -172,7 +172,7 @@ def left_alone(*, pool: Pool, actor: Any, person: Any) -> int:
 
 
 def _fits_alone(kind: Kind, approval: ApprovalRequest) -> bool:
-    """Lock the pool until the transaction ends, and count."""
+    """Lock the pool until the transaction ends; return whether the amount is within the limits of one person."""
     if kind.pool is None or kind.always_waits:
         return False
     _lock(kind.pool)
@@ -210,7 +210,7 @@ def _check_day(kind: Kind, approval: ApprovalRequest) -> None:
 @transaction.atomic
 def approve(*, request_id: int, actor: Any, reason: str) -> str:
     """
-    Carry out a waiting request, once, and return what was done as a sentence.
+    Carry out a waiting request, once, and return the outcome as a sentence.
 
     Raises:
         OwnRequest, AnotherRoleDecides: `actor` may not decide it.
@@ -252,7 +252,7 @@ def _lock_waiting(request_id: int, actor: Any) -> ApprovalRequest:
 
 
 def state_of(approval: ApprovalRequest) -> str:
-    """Return why the request is closed; a request that is still WAITING has expired."""
+    """Return the state of a closed request in words; one that is still WAITING has expired."""
     if approval.status == ApprovalRequest.Status.WAITING:
         return "it expired undecided"
     return approval.get_status_display().lower()

@@ -25,7 +25,7 @@ Changes = Mapping[str, tuple[str, str]]
 # named `key`; a key manager's address is not secret.
 _SECRET = re.compile(r"(^|_)(secret|token|password)s?\d*(_|$)|private_key|^key$")
 _HIDDEN = "•••"
-# The name of a unique index, created by a migration of this package.
+# The name of a unique index that a migration of this package creates.
 _ONE_DECISION = "gateway_admin_staffaction_decision"
 _DECISION = '"decision": "([^"]+)"'
 
@@ -70,7 +70,7 @@ def is_recorded(decision: str) -> bool:
 
 
 def extracted(pattern: str) -> Func:
-    """Return the SQL expression for what the pattern captures; it matches the expression of the log's indexes."""
+    """Return the SQL expression for the text that the pattern captures; the log's indexes have the same expression."""
     return Func(
         F("change_message"),
         Value(pattern),
@@ -134,7 +134,7 @@ def _pair(form: BaseForm, name: str, is_new: bool) -> tuple[str, str]:
 
 
 def _text(field: forms.Field, value: Any) -> str:
-    """Return the value for display; rows are shown by their names."""
+    """Return the value as text; rows are shown by their names."""
     if value is None or value == "":
         return ""
     if isinstance(value, models.QuerySet | list | tuple | set):

@@ -78,7 +78,7 @@ def _relations(row: Model, values: Values) -> list[str]:
 
 
 def values_of(row: Model, names: Any) -> Values:
-    """Return the named fields as text that `_write` reads back; related rows as their keys."""
+    """Return the named fields as text, related rows by their keys; `_write` sets them from this form."""
     return {name: _text(row, _field(row, name)) for name in names}
 
 

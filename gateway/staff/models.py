@@ -98,7 +98,7 @@ class ApprovalRequest(models.Model):
         max_length=20, blank=True, default="", help_text="The pool that limits are counted in."
     )
     amount = models.BigIntegerField(default=0, help_text="The amount counted in the pool.")
-    # The input of `carry_out`. It may hold hashes of new secrets, so no page shows it.
+    # The input of `carry_out`. It may contain hashes of new secrets, so no page shows it.
     payload = models.JSONField()
     changes: Any = models.JSONField(help_text="Old and new values at the time of the request.")
     reason = models.TextField()
@@ -133,7 +133,7 @@ class ApprovalRequest(models.Model):
         permissions = [("decide_approvalrequest", "Can approve or reject requests of another role")]
         indexes = [
             models.Index(fields=["created_at"], condition=Q(status="waiting"), name="approval_waiting"),
-            # Amounts of a pool in the last 24 hours.
+            # Serves the sum of a pool's amounts in the last 24 hours.
             models.Index(fields=["pool", "decided_at"], condition=Q(status="done"), name="approval_taken"),
         ]
         constraints = [

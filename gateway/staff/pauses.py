@@ -1,7 +1,7 @@
 """
-Parts of the service that staff pause and resume.
+Parts of the service that staff can pause and resume.
 
-Each decision is an append-only row. The newest row of a part's name counts; a part without a row is not paused.
+Each decision is an append-only row. The newest row of a part decides; a part without a row is not paused.
 """
 
 from collections.abc import Iterator

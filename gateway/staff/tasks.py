@@ -22,7 +22,7 @@ _TRIES, _PAUSE_SECONDS = 5, 60
 )
 def announce_request(*, request_id: int, **_: Any) -> None:
     """
-    Notify `APPROVAL_NOTICE_TO` of a waiting request by e-mail, unless it has been decided meanwhile.
+    Notify `APPROVAL_NOTICE_TO` of a waiting request by e-mail, unless it has been decided in the meantime.
 
     E-mail is not confidential, so the message names neither user nor reason; the request's page shows both.
     """

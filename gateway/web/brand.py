@@ -16,10 +16,10 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language_info, get_supported_language_variant
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-# The lowest contrast of a readable text, by WCAG 2.2: level AA, for text of normal size.
+# The lowest contrast of readable text of normal size (WCAG 2.2, level AA).
 READABLE = 4.5
 _HEX = re.compile(r"#[0-9a-f]{6}")
-# The grounds of portal.css on which the colour is a text or lies under one: of cards, and behind them.
+# The background colours in portal.css, of cards and behind them, on which the brand colour is used for text.
 GROUNDS_LIGHT, GROUNDS_DARK = ("#ffffff", "#fafbfb"), ("#1a2423", "#101716")
 _TINT_PERCENT = 9
 
@@ -29,7 +29,7 @@ def readable_colour(text: str, *, grounds: tuple[str, ...]) -> str:
     Return a colour such as `#0f6f68` in lower case.
 
     Raises:
-        ValueError: it is not a colour, or a text in it cannot be read on one of the grounds.
+        ValueError: the text is not a colour, or text in this colour is unreadable on one of the backgrounds.
     """
     colour = text.lower()
     if not _HEX.fullmatch(colour):
@@ -42,7 +42,7 @@ def readable_colour(text: str, *, grounds: tuple[str, ...]) -> str:
 
 
 def tinted_grounds(colour: str, grounds: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the grounds, and the tinted one of notices."""
+    """Return the backgrounds, and the tinted one of notices."""
     return (*grounds, _tinted(colour, grounds[0]))
 
 
@@ -86,7 +86,7 @@ class Brand:
 
     @classmethod
     def of_settings(cls) -> Self:
-        """Return the brand of the settings, which have checked the colours."""
+        """Return the brand of the settings, which have already validated the colours."""
         return cls(
             name=settings.BRAND_NAME,
             logo="/logo" if settings.BRAND_LOGO_FILE else static("staff/favicon.svg"),
@@ -121,12 +121,12 @@ def context(request: HttpRequest, **own: Any) -> dict[str, Any]:
 
 @cache
 def languages() -> tuple[tuple[str, str], ...]:
-    """Return code and own name of each language that pages can have."""
+    """Return the code and the native name of each language of the pages."""
     return tuple((code, get_language_info(code)["name_local"].capitalize()) for code, _ in settings.LANGUAGES)
 
 
 def language_of(request: HttpRequest) -> str:
-    """Return the language that the reader has chosen, or the first one that the browser prefers and pages have."""
+    """Return the language that the reader has chosen, or the first of the browser's languages that pages have."""
     chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     wanted = [
         chosen,

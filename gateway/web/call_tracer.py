@@ -41,7 +41,7 @@ class CallTracer:
             sampler=TraceIdRatioBased(percent / 100),
             resource=Resource.create({"service.name": "credit-relay-gateway"}),
             id_generator=_CallIds(),
-            # An unresponsive collector would delay the end of the process by up to 10 s.
+            # An unresponsive collector would delay the exit of the process by up to 10 s.
             shutdown_on_exit=False,
         )
         provider.add_span_processor(processor)

@@ -12,7 +12,7 @@ _FORM = "1 to 128 visible ASCII characters"
 
 
 def key_header(meaning: str, *, required: bool = False) -> OpenApiParameter:
-    """Return the header's description; `meaning` continues its form."""
+    """Return the OpenAPI parameter of the header; `meaning` follows the description of its form."""
     return OpenApiParameter(
         "Idempotency-Key",
         {"type": "string", "pattern": f"^{_KEY.pattern}$"},
@@ -27,7 +27,7 @@ def key_of(request: Request, *, required: bool = False) -> str:
     Return the request's key; empty if it has none.
 
     Raises:
-        InvalidRequest: it is malformed, or missing although required.
+        InvalidRequest: the key is malformed, or missing although required.
     """
     key = request.headers.get("Idempotency-Key")
     if key is None and not required:

@@ -1,7 +1,7 @@
 """
-Middleware of every web process: the request log, transport checks, and the middleware that API requests skip.
+Middleware of every web process: the request log, transport checks, and middleware for pages only.
 
-API requests have no cookies, forms or pages, so they skip the middleware that serves these.
+API requests have no cookies, forms or pages, so they skip the middleware for pages.
 """
 
 import logging
@@ -39,13 +39,13 @@ _log = structlog.get_logger("gateway.requests")
 
 def requests_logged(get_response: Handler) -> Handler:
     """
-    Middleware: give each request an id and log a line about it when it is answered.
+    Middleware: give each request an id, and log a line when it is answered.
 
-    Log lines written meanwhile carry the id, and the response has it as a header, so that support can find them.
+    The log lines of the request have the id, and the response has it as a header, so that support can find the lines.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        # Not a secret, so a fast generator is enough.
+        # The id is not a secret, so a fast generator is sufficient.
         request_id = str(uuid.UUID(int=random.getrandbits(128), version=4))
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = get_response(request)
@@ -70,7 +70,7 @@ def _user_id(request: HttpRequest) -> Any:
 
 
 def requests_traced(get_response: Handler) -> Handler:
-    """Middleware: trace requests that submit a relay call. Must come first; used only if tracing is on."""
+    """Middleware: trace requests that submit a relay call. Must come first; used only if tracing is enabled."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         with tracing.request(f"{request.method} {request.path}") as span:
@@ -86,10 +86,10 @@ def requests_traced(get_response: Handler) -> Handler:
 
 def https_only(get_response: Handler) -> Handler:
     """
-    Middleware: refuse plain http where the service is public over https.
+    Middleware: refuse plain http if the service is public over https.
 
-    A redirect would hide from API callers that they send tokens in the clear. Django's own middleware, which runs
-    before this one, redirects pages.
+    A redirect would hide from API callers that they send tokens unencrypted. Django's own middleware, which runs before
+    this one, redirects pages.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:

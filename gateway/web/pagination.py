@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 _FAULT = "Send a whole number from 1 to {most}."
 _LIMIT = re.compile(r"[0-9]{1,3}", re.ASCII)
-# Checked here, because the decoder skips characters that are not Base64.
+# Checked here, because the decoder ignores characters that are not Base64.
 _CURSOR = re.compile(r"[A-Za-z0-9+/=]*", re.ASCII)
 # The position in a cursor is a bigint.
 _POSITION = re.compile(r"[0-9]{1,18}", re.ASCII)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 
-# Far more than any documented body has. Deep nesting could exhaust the C stack and crash the process.
+# Far more than in any documented body. Deep nesting could exhaust the C stack and crash the process.
 _MAX_BRACKETS = 256
-# The length at which a member's name is cut in an error's detail.
+# The length to which an error's detail cuts a member's name.
 _MAX_SHOWN = 64
 
 
@@ -91,7 +91,7 @@ def _number(text: str) -> int | float:
     number = float(text)
     if not -SAFE_INTEGER_MAX <= number <= SAFE_INTEGER_MAX or not number.is_integer():
         return number
-    # A double drops the small fraction of a large number.
+    # A double drops small fractions of large numbers.
     return int(number) if Decimal(text) == int(number) else number
 
 

@@ -20,13 +20,13 @@ from gateway.web import tracing
 
 OK = b'{"status": "ok"}'
 DATABASE, _WRITES, _NODES = "database", "database-writes", "nodes"
-# Given a session at the primary, a check returns the name of the missing part, or an empty text.
+# A check gets a session at the primary and returns the name of the missing part, or an empty text.
 Check = Callable[["psycopg.Connection[Any]"], str]
 _checks: list[Check] = []
 
 
 def register(check: Check) -> Check:
-    """Decorator: have `/readyz` report what this check finds missing."""
+    """Decorator: include this check in `/readyz`."""
     _checks.append(check)
     return check
 
@@ -43,9 +43,9 @@ def start() -> None:
 
 def ask_database() -> str:
     """
-    Return what the primary lacks so that calls can be accepted and are settled; an empty text if nothing.
+    Return the part that is missing to accept and settle calls, according to the primary; empty if none is.
 
-    Asked on a session of its own, because those of the pool may all be in use.
+    Uses a separate session, because those of the pool may all be in use.
 
     Raises:
         psycopg.Error: the primary does not answer.

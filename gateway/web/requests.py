@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from granian._granian import RSGIHTTPProtocol as HTTPProtocol
     from granian.rsgi import Scope
 
-# How many bytes of a refused body are read, so that the client can read the error response.
+# How many bytes of a refused body to read, so that the client can receive the error response.
 _MAX_SKIPPED_BYTES = 32 * 1024 * 1024
 
 
@@ -47,7 +47,7 @@ def environ_of(scope: "Scope") -> dict[str, Any]:
             environ[key] = value
         elif key is not None and key != "CONTENT_LENGTH":
             environ[key] += (";" if key == "HTTP_COOKIE" else ",") + value
-    # The server lists no value that is not ASCII. Such a header must not appear to be absent.
+    # The server omits values that are not ASCII. Such a header must not appear to be absent.
     for name in scope.headers.keys():  # noqa: SIM118 - RSGI promises keys(), not iteration
         key = _key_of(name)
         if key is not None:

@@ -1,4 +1,4 @@
-"""The router of the API's viewsets, and what a GET with an effect needs."""
+"""The router of the API's viewsets, and helpers for a GET that has an effect."""
 
 import functools
 from collections.abc import Callable

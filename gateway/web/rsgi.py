@@ -1,11 +1,11 @@
 """
 The entry point of the web process: an event loop in front, Django's synchronous code in threads behind it.
 
-The loop reads each request completely before it passes it to a thread, and answers the probes itself. So neither slow
-clients nor requests that wait for a node or for PostgreSQL block other requests. Django's middleware renders the
-loop's errors like all other errors.
+The loop reads each request completely before it passes it to a thread, and answers the probes itself. Slow clients
+therefore occupy no thread, and requests that wait for a node or PostgreSQL do not block the loop. Django's middleware
+renders the loop's errors like all other errors.
 
-granian calls `application` by RSGI, the fastest of its interfaces. `gateway.wsgi` is the entry point for other servers.
+granian calls `application` through RSGI, its fastest interface. `gateway.wsgi` is the entry point for other servers.
 """
 
 import asyncio
@@ -62,14 +62,14 @@ class Application:
         process.start()
         gc.collect()
         gc.freeze()
-        # Once the loop runs, the server has set its own handlers.
+        # Scheduled, because the server sets its own handlers before the loop runs.
         loop.call_soon(self._watch_signals, loop)
 
     def _watch_signals(self, loop: asyncio.AbstractEventLoop) -> None:
         """
         Answer waiting requests at the signal to shut down, because the server waits for all requests.
 
-        The loop learns of signals through a file descriptor and still calls the server's own handlers.
+        A file descriptor tells the loop about signals, so the server's own handlers stay in place.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._waiters.end))
@@ -108,7 +108,7 @@ class Application:
         await job.answered
         if job.held is not None:
             await self._hold_back(job, job.held)
-        # Django has refused a body that is too long or has no Content-Length.
+        # Django has refused a body that is too long or has no Content-Length, so the loop must still skip it.
         if not is_read and (length or "HTTP_TRANSFER_ENCODING" in environ):
             await skip_body(protocol)
 
@@ -116,8 +116,8 @@ class Application:
         """
         Read the body and start the job; return None if the client disconnects before the end of the body.
 
-        At the timeout the error is sent. The loop then reads for the same time again, so that the client can read the
-        error before the connection closes.
+        At the timeout, the error is sent. The loop then continues to read for the same time, so that the client can
+        receive the error before the connection closes.
         """
         seconds = settings.WEB_BODY_SECONDS
         late: list[Job] = []
@@ -156,21 +156,21 @@ class Application:
         job.protocol.response_bytes(held.status, [*headers, ("Content-Length", str(len(body)))], body)
 
     def _start(self, environ: dict[str, Any], protocol: "HTTPProtocol") -> Job:
-        """Have a thread answer the request, or refuse it if the queue is full."""
+        """Pass the request to a thread, or refuse it if the queue is full."""
         job = Job(environ, protocol, asyncio.get_running_loop())
         if not self._threads.submit(job):
             self._refuse(job, "waiting")
         return job
 
     def _refuse(self, job: Job, state: str) -> None:
-        """Answer 503. No thread is free, and the error needs no query, so the loop can render it."""
+        """Answer 503 in the loop itself: no thread is free, and rendering the error needs no query."""
         job.environ[errors.REFUSAL] = errors.ServiceUnavailable(
             f"Too many requests are {state}.", retry_after=1
         )
         self._answer(job)
 
     def _answer(self, job: Job) -> None:
-        """Have Django answer the request. Runs in a thread."""
+        """Let Django answer the request. Runs in a thread."""
         try:
             status, headers, response = self._call(job.environ)
             try:
@@ -231,7 +231,7 @@ class Application:
 
 
 def _raise_file_limit() -> None:
-    """Allow as many connections as the system does; many systems start processes with a limit of 1,024 files."""
+    """Raise the limit of open files to the system's maximum; many systems start processes with a limit of 1,024."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -241,6 +241,6 @@ log_uncaught()
 try:
     application = Application()
 except Exception as error:
-    # Otherwise the server would print the traceback and start the next process.
+    # Exit with a log line; otherwise the server would print the traceback and start another process.
     logger.critical("the service cannot start", exc_info=True)
     raise SystemExit(1) from error

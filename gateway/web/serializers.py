@@ -1,8 +1,8 @@
 """
 Serializer fields of the wire: addresses, hex bytes, hashes, 256-bit numbers.
 
-They check the shape only. A JSON number above 2^53 loses digits in most clients, so 256-bit numbers may also arrive
-as decimal or 0x-hex text, and always leave as text: clients of typed languages need one type.
+They check only the form. A JSON number above 2^53 loses digits in most clients, so requests may send 256-bit numbers
+as decimal or 0x-hex text. Responses always have text, because clients of typed languages need one type.
 """
 
 import functools
@@ -20,7 +20,7 @@ from rest_framework.renderers import JSONRenderer
 from gateway.common.errors import WrongChecksum
 from gateway.common.fields import UINT256_MAX, checksum
 
-# How many unknown members of an object an error names.
+# An error names at most this many unknown members of an object.
 _UNKNOWN_NAMED = 20
 _HEX = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
 _DECIMAL = re.compile(r"[0-9]{1,78}\Z")
@@ -30,7 +30,7 @@ _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
 class BodySerializer(serializers.Serializer[Any]):
     """The schema of a request's body or of an object in it; errors use JSON's terms."""
 
-    # Whether members that the schema does not have are refused instead of ignored.
+    # Whether unknown members are refused instead of ignored.
     is_strict: ClassVar[bool] = False
 
     @classmethod
@@ -142,7 +142,7 @@ class HexField(serializers.Field[bytes, Any, str, Any]):
         self.min_bytes, self.max_bytes = min_bytes, max_bytes
         super().__init__(**kwargs)
         lengths = {"minLength": 2 + 2 * min_bytes, "maxLength": 2 + 2 * max_bytes}
-        # As `extend_schema_field` for a class, but with the lengths of this field.
+        # Does what `extend_schema_field` does for a class, with the lengths of this instance.
         set_override(self, "field", {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", **lengths})
 
     def to_internal_value(self, data: Any) -> bytes:

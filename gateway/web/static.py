@@ -1,7 +1,7 @@
 """
-How static files are stored in the image: named by their content, compressed, and kept by browsers for a year.
+Storage of static files in the image: named by their content and compressed; browsers cache them for a year.
 
-A bare checkout serves them from the packages' folders, and compresses them on the way.
+A bare checkout serves the files from the packages' folders, and compresses each response.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
-    """Also rewrites the imports of JavaScript modules, so that a module is fetched by the name of its content."""
+    """Also rewrites the imports of JavaScript modules to the hashed names."""
 
     support_js_module_import_aggregation = True
-    # Only ours are modules; the bundles of packages import nothing.
+    # Only our own files are modules; the bundles of packages import nothing.
     _OURS = "portal/"
 
     def url_converter(self, name: str, *args: Any, **options: Any) -> Any:
@@ -31,7 +31,7 @@ class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
 def compressed(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: compress static files, which are no secret that compression could reveal."""
+    """Middleware: compress static files. They contain no secrets, so the BREACH attack does not apply."""
     compress = GZipMiddleware(get_response)
 
     def middleware(request: HttpRequest) -> HttpResponseBase:

@@ -31,7 +31,7 @@ class Job:
         self.answered = self.loop.create_future()
 
     def finish(self, respond: Callable[[], None] | None = None) -> None:
-        """Have the loop send the response and complete the request. Thread-safe."""
+        """Tell the loop to send the response and complete the request. Thread-safe."""
         self.loop.call_soon_threadsafe(self._finish, respond)
 
     def _finish(self, respond: Callable[[], None] | None) -> None:
@@ -56,7 +56,7 @@ class RequestThreads:
     """
     A bounded pool of threads with a bounded queue.
 
-    The most recently busy thread takes the next job, so that few threads keep a database connection.
+    The thread that was busy last takes the next job, so that few threads keep a database connection.
     """
 
     def __init__(self, answer: Callable[[Job], None], *, size: int, max_waiting: int) -> None:

@@ -23,8 +23,8 @@ from gateway.common.http import client_network
 
 logger = logging.getLogger(__name__)
 _OUTAGE_SECONDS = 1.0
-# High rates are counted in packets of a hundredth, so that not every request needs Redis. A caller with few requests
-# leaves a part of its packets unused; that is harmless, since such a caller is far below the rate.
+# High rates are counted in packets of a hundredth of the rate, so that not every request needs Redis. A caller with few
+# requests leaves part of a packet unused; this is harmless, because such a caller is far below the rate.
 _PACKETS_PER_RATE, _LARGEST_PACKET = 100, 20
 PACKET_SECONDS = 5.0
 _MOST_PACKETS = 10_000
@@ -41,12 +41,12 @@ class _Counter:
     def __init__(self, redis_url: str) -> None:
         options: dict[str, Any] = {
             **redis_urls.patience(),
-            # Retries a connection that a restart of Redis has closed, but never a timeout.
+            # Retry only on a connection that a restart of Redis has closed, never after a timeout.
             "retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         }
         place = redis_urls.sentinels(redis_url)
         if place:
-            # A replica lags behind.
+            # Replicas lag behind, so count only at the primary.
             options |= {"use_replicas": False, **place.auth}
         self._limiter = SlidingWindowCounterRateLimiter(storage_from_string(redis_url, **options))
         self._packets = _Packets()
@@ -57,9 +57,9 @@ class _Counter:
         self, rate: RateLimitItem, setting: str, caller: str, *, in_packets: bool = False
     ) -> float | None:
         """
-        Return None if the request is within the rate, else the unix time from which the next request is.
+        Return None if the request is within the rate, else the unix time at which the next request will be.
 
-        With `in_packets` a request may use a hit that was counted before, even while Redis is unavailable.
+        With `in_packets`, a request may use a hit that was counted before, even while Redis is unavailable.
 
         Raises:
             RedisError: Redis is unavailable.
@@ -128,8 +128,8 @@ class RateLimit(BaseThrottle):
     A sliding window per caller, counted atomically in Redis.
 
     Subclasses name the setting with the rate (such as `600/minute`) and define the key that is counted. While Redis is
-    unavailable, classes with `fails_closed` answer 503; the others let the request pass. Reading a quota is harmless,
-    but guessing at a sign-in is not.
+    unavailable, classes with `fails_closed` answer 503, and the others let requests pass: unlimited reads of a quota
+    are harmless, but unlimited guesses at a sign-in are not.
     """
 
     setting: ClassVar[str]
@@ -177,7 +177,7 @@ def network_rate(setting: str) -> type[NetworkRate]:
 
 def check_rate(setting: str, caller: str) -> None:
     """
-    Count a caller who is known only after the body was parsed; `setting` holds the rate.
+    Count a caller who is known only after the body was parsed; `setting` is the name of the rate's setting.
 
     Raises:
         TooManyRequests: the rate is exceeded.
@@ -190,7 +190,7 @@ def check_rate(setting: str, caller: str) -> None:
 
 
 def _count(setting: str, caller: str, *, fails_closed: bool) -> float | None:
-    """Return None if the request is within the rate, else the unix time from which the next request is."""
+    """Return None if the request is within the rate, else the unix time at which the next request will be."""
     rate = _rate(getattr(settings, setting))
     try:
         return _counter(settings.REDIS_URL).count(rate, setting, caller, in_packets=not fails_closed)

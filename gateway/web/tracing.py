@@ -1,9 +1,9 @@
 """
 Traces of relay calls for OpenTelemetry: one trace for each call, joined from every process that worked on it.
 
-No process stores anything for a trace. The trace's id and the id of its root span are parts of the call's digest,
-which every process knows. A process notes when a step began and ended, and hands the span to OpenTelemetry's tracer
-afterwards. Without TRACING_OTLP_URL no part of OpenTelemetry is imported.
+No process stores anything for a trace. The ids of the trace and of its root span are parts of the call's digest, which
+every process knows. A process records when a step began and ended, and afterwards passes the span to OpenTelemetry's
+tracer. Without TRACING_OTLP_URL, no part of OpenTelemetry is imported.
 """
 
 import time
@@ -80,7 +80,7 @@ class Request:
     span: Span
     digest: str = ""
     is_accepted: bool = False
-    # When the last of its steps ended.
+    # When the previous step ended.
     stepped: float = 0.0
 
     def passed(self, step: str, *, is_last: bool = False) -> None:

@@ -1,9 +1,9 @@
 """
 Long polling without a thread for each request: the event loop in front of Django holds the responses back.
 
-A view answers the current state, and may set a `Wait` on its response as `wait`. `Waiters` then holds the response back
-until that state has changed, and sends the new one. It polls for all waiting requests of the process at intervals, in
-one thread. Servers other than `gateway.web.rsgi` send the response at once.
+A view returns the current state, and may set a `Wait` on its response as `wait`. `Waiters` then holds the response back
+until that state has changed, and sends the new state. One thread polls at intervals for all waiting requests of the
+process. Servers other than `gateway.web.rsgi` send the response at once.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from gateway.common.errors import ServiceUnavailable, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
-# Takes the states that were sent; returns the new response (JSON) of each that has changed.
+# Takes the states that callers have seen; returns the new response (JSON) for each that has changed.
 Changes = Callable[[Set[Any]], Mapping[Any, bytes]]
 # The result of a waiting request: a new response, or None to send the old one.
 _Change = asyncio.Future[bytes | None]
@@ -29,7 +29,7 @@ _Change = asyncio.Future[bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A user's request to wait, at most `seconds`, until `changes` returns a new response for the state `shown`."""
+    """A user's request to wait at most `seconds` until `changes` returns a new response for the state `shown`."""
 
     user_id: int
     seconds: float

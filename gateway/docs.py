@@ -36,7 +36,7 @@ _RETRY_AFTER = {
     "description": "Seconds to wait before the next attempt.",
     "schema": {"type": "integer", "minimum": 1},
 }
-# How drf-spectacular describes that a choice may be empty, or null.
+# drf-spectacular's schemas for a choice that may be empty or null.
 _EMPTY, _NULL = ({"$ref": f"#/components/schemas/{name}"} for name in ("BlankEnum", "NullEnum"))
 _PAGE = {**_PUBLIC, "renderer_classes": (TemplateHTMLRenderer,)}
 
@@ -63,9 +63,9 @@ def ready_for_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """
     Adapt the document for client generators; a hook of drf-spectacular.
 
-    Every 429 and 503 has the header Retry-After, and operations without a token declare this. Defaults of request
-    members become text, because generators treat a member with a default as always present. Integers have 64 bits, for
-    without a format the generators of Kotlin, Rust and Java use 32.
+    Adds the header Retry-After to every 429 and 503, and declares operations that need no token. Defaults of request
+    members move into their descriptions, because generators treat a member with a default as always present. Integers
+    get the format of 64 bits, because without a format the generators of Kotlin, Rust and Java use 32.
     """
     for operations in result["paths"].values():
         for operation in operations.values():

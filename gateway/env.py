@@ -2,8 +2,8 @@
 Typed readers of environment variables.
 
 Each reader raises `ImproperlyConfigured` with the variable's name. The settings collect the errors of all variables
-(`collect`, `finish`), so that a process with a malformed environment stops at its start and names each of them. An
-empty variable counts as absent. No error quotes a value, since it may be a secret.
+(`collect`, `finish`), so that a process with an invalid environment stops at its start and names every error. An empty
+variable counts as absent. No error quotes a value, since it may be a secret.
 """
 
 import difflib
@@ -50,15 +50,15 @@ _collection = _Collection()
 
 
 def collect() -> None:
-    """From now on, record errors instead of raising them, until `finish`."""
+    """Record errors instead of raising them, until `finish`."""
     vars(_collection).update(vars(_Collection(is_on=True)))
 
 
 def finish() -> None:
     """
-    End the process if errors were recorded, with one line for each on standard error and without a traceback.
+    Exit if errors were recorded, with one line for each on standard error and without a traceback.
 
-    A variable that is not read, but has nearly the name of a setting that is not set, is an error too.
+    A variable that is not read counts as an error if its name is almost that of a setting that is not set.
     """
     _collection.is_on = False
     errors = _collection.errors | _misspelt()
@@ -84,7 +84,7 @@ def _record(name: str, error: ImproperlyConfigured) -> None:
 
 
 def _misspelt() -> dict[str, str]:
-    """Return an error for each setting that is not set while a variable of nearly its name is."""
+    """Return an error for each setting that is not set although a variable with almost its name is."""
     given = {name.removesuffix("_FILE"): name for name, value in os.environ.items() if value}
     unset = _collection.names - given.keys()
     errors = {}
@@ -95,7 +95,7 @@ def _misspelt() -> dict[str, str]:
 
 
 def _collecting(instead: _Value) -> Callable[[_Reader[_Options, _Value]], _Reader[_Options, _Value]]:
-    """Have a reader return its default, or `instead`, for a variable whose error is recorded."""
+    """Decorate a reader to return its default, or `instead`, for a variable whose error was recorded."""
 
     def decorate(reader: _Reader[_Options, _Value]) -> _Reader[_Options, _Value]:
         @functools.wraps(reader)
@@ -135,8 +135,9 @@ def secret(
     """
     Return a secret of at least `minimum` characters from `NAME`, or from the file that `NAME_FILE` names.
 
-    The file form is for secrets mounted by an orchestrator. Setting both is an error. A secret that the process does
-    not use (`GATEWAY_PROCESS`) is empty, and must not be given. `other_than` has secrets with another purpose.
+    The file form is for secrets mounted by an orchestrator. Setting both is an error. A secret that the process
+    (`GATEWAY_PROCESS`) does not use is empty, and must not be set. The secret must differ from those in `other_than`,
+    which have other purposes.
     """
     if name in withheld(optional("GATEWAY_PROCESS")):
         absent(name)
@@ -230,7 +231,7 @@ def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
 
 @_collecting(list[str]())
 def hosts(name: str) -> list[str]:
-    """Return the host names of a comma-separated list, as Django's ALLOWED_HOSTS knows them."""
+    """Return the host names of a comma-separated list, in the form of Django's ALLOWED_HOSTS."""
     items = listing(name)
     if not all(_HOST.fullmatch(item) for item in items):
         raise ImproperlyConfigured(f"{name} must list host names only, without https://, port or path.")
@@ -278,7 +279,7 @@ def database(name: str, *, default: str | None = None) -> dict[str, str]:
     try:
         parameters = conninfo_to_dict(secret(name, default=default))
     except ProgrammingError:
-        # Without the cause, because its text quotes the secret.
+        # Raised without its cause, whose text quotes the secret.
         raise ImproperlyConfigured(f"{name} must be a libpq connection string.") from None
     return {parameter: str(value) for parameter, value in parameters.items()}
 

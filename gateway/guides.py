@@ -23,7 +23,7 @@ from gateway.web import brand
 
 _FOLDER = settings.BASE_DIR / "docs"
 _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
-# Without HTML of its own: what a guide contains is text.
+# HTML in a guide is shown as text.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 _DAY = {"Cache-Control": "public, max-age=86400"}
@@ -37,7 +37,7 @@ class Guide(NamedTuple):
 
 @functools.cache
 def guide_of(name: str) -> Guide | None:
-    """Return the guide with this path below `docs/`, None if there is none."""
+    """Return the guide with this path below `docs/`, or None."""
     file = _FOLDER / f"{name}.md"
     if not file.is_file():
         return None
@@ -55,12 +55,12 @@ def guide_of(name: str) -> Guide | None:
 
 
 def _slug(heading: str) -> str:
-    """Return the anchor of a heading as GitHub makes it."""
+    """Return the anchor that GitHub generates for a heading."""
     return _NOT_IN_A_SLUG.sub("", heading.lower()).replace(" ", "-")
 
 
 def _without_ways_out(tokens: list[Token], folder: Path) -> list[Token]:
-    """Return the tokens without links to files of the repository that are not below `docs/`."""
+    """Remove links to files of the repository outside `docs/` from the tokens."""
     kept, leads_out = [], False
     for token in tokens:
         if token.type == "link_open":

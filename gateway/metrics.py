@@ -40,14 +40,14 @@ def differing_functions() -> Iterator[Metric]:
 
 @register
 def database() -> Iterator[Metric]:
-    """Yield whether the primary takes writes, in one statement."""
+    """Yield whether the primary accepts writes, in one statement."""
     (is_writable,) = only_row("SELECT current_setting('transaction_read_only') = 'off'", {})
     yield gauge("database_writable", "Whether PostgreSQL takes writes (1) or not (0).", is_writable)
 
 
 @register
 def periodic_tasks() -> Iterator[Metric]:
-    """Yield the gauges stored in Redis, in one round trip; while it is unavailable, only that gauge."""
+    """Yield the gauges stored in Redis, in one round trip; while Redis is unavailable, only the gauge that shows it."""
     yield gauges(
         "periodic_task_period_seconds",
         "Seconds between two runs of the task.",

@@ -5,9 +5,9 @@ The processes of the service, and the secrets that each of them uses.
 and the Helm chart from these lists.
 """
 
-# `build` stands for the image's build, which loads the settings and uses none of them.
+# `build` is the image's build, which loads the settings but uses no secret.
 PROCESSES = ("web", "admin", "worker-relay", "worker-default", "beat", "eraser", "migrate", "build")
-# The only processes that let relayers sign.
+# The only processes that sign with relayer keys.
 SIGNING = ("web", "admin", "worker-relay")
 # The processes that use each secret. SECRET_KEY and the connections, which every process uses, are not in the list.
 USED_BY = {
@@ -15,10 +15,10 @@ USED_BY = {
     "AUTH_REFRESH_SECRET": ("web", "migrate"),
     "CHECKIN_SEED_SECRETS": ("web", "worker-default", "migrate"),
     "AD_NETWORK_SECRET_KEYS": ("web", "admin", "migrate"),
-    # The process that erases accounts keeps a digest of them, and sign-in finds it.
+    # The eraser stores digests of deleted accounts' addresses, and sign-in looks them up.
     "DEBT_DIGEST_KEYS": ("web", "eraser", "migrate"),
     "WEBHOOK_SECRET_KEYS": ("web", "admin", "worker-default", "migrate"),
-    # Beat schedules the payment tasks only where the key is set.
+    # Beat schedules the payment tasks only if the key is set.
     "STRIPE_SECRET_KEY": ("web", "admin", "worker-default", "beat", "migrate"),
     "STRIPE_WEBHOOK_SECRETS": ("web", "migrate"),
     "METRICS_TOKEN": ("web", "migrate"),

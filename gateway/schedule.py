@@ -6,8 +6,8 @@ from celery.schedules import crontab
 
 Schedule = dict[str, dict[str, Any]]
 
-# Workers drop older messages of intervals, so that an outage leaves few behind. Celery compares the clocks of two
-# hosts for it, so the time is longer than clocks differ.
+# Workers drop messages of interval tasks that are older than this, so that an outage leaves few behind. Celery compares
+# the clocks of two hosts for this, so the time is longer than clocks may differ.
 _EXPIRES_SECONDS = 600
 
 _TASKS: Schedule = {
@@ -17,7 +17,7 @@ _TASKS: Schedule = {
     "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
     "accounting-months": {"task": "accounting.prepare_months", "schedule": 60},
     "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600},
-    # At fixed times, because a restart of beat would restart a daily interval.
+    # These run at fixed times, because a restart of beat would restart a daily interval.
     "payments-subscriptions": {
         "task": "payments.refresh_subscriptions",
         "schedule": crontab(hour="2", minute="20"),
@@ -54,7 +54,7 @@ _OF_STRIPE: Schedule = {
 
 
 def periodic_tasks(*, with_stripe: bool) -> Schedule:
-    """Return the entries of beat; the nightly ones of Stripe only where it is used."""
+    """Return beat's schedule; it has the nightly tasks of Stripe only with `with_stripe`."""
     tasks = _TASKS | (_OF_STRIPE if with_stripe else {})
     return {name: task | _options(task["schedule"]) for name, task in tasks.items()}
 

@@ -30,15 +30,15 @@ BASE_DIR = Path(__file__).resolve().parents[1]
 
 # ------------ The process ------------------------------------------------------------------------------------
 
-# A process whose environment has errors names all of them at the end of this module, and ends.
+# If the environment has errors, the process names all of them at the end of this module, and exits.
 env.collect()
-# Which process of compose.yaml this is; empty where one process does everything. It decides which secrets are refused.
+# The process of compose.yaml, which decides which secrets are refused; empty if one process does everything.
 _PROCESS = env.choice("GATEWAY_PROCESS", allowed=("", *processes.PROCESSES), default="")
-# The secrets that this process must not be given, and whose absence no system check reports.
+# The secrets that must not be set for this process; no system check reports that they are missing.
 WITHHELD_SECRETS = processes.withheld(_PROCESS)
 SECRET_KEY = env.secret("SECRET_KEY", minimum=50)
 ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS")
-# Where callers reach the service. With https, cookies are secure and plain http is refused.
+# The URL at which callers reach the service. With https, cookies are secure and plain http is refused.
 PUBLIC_URL = env.base_url("PUBLIC_URL")
 _IS_HTTPS = PUBLIC_URL.startswith("https://")
 WEB_SERVES = {"web": "service", "admin": "admin"}.get(_PROCESS, "all")
@@ -46,13 +46,13 @@ ROOT_URLCONF = "gateway.urls"
 TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "gateway.admin.formats"
 APPEND_SLASH = False
-# Bytes of a request's body.
+# The largest body of a request, in bytes.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 # Per web process: requests answered at the same time, and requests that wait for a thread.
 WEB_THREADS = env.integer("WEB_THREADS", default=32, minimum=1)
 WEB_MAX_WAITING_REQUESTS = 256
-# Requests in progress, each of which may keep a body in memory. granian accepts far more connections, because an idle
-# one costs little, and a client that holds thousands must not keep the probes out.
+# The maximum number of requests in progress, each of which may keep a body in memory. granian accepts far more
+# connections: an idle one costs little, and a client that holds thousands must not block the probes.
 WEB_MAX_REQUESTS = 2_048
 # Requests that wait for a call's status to change. They occupy a connection and no thread.
 WEB_MAX_LONG_POLLS, WEB_MAX_LONG_POLLS_PER_USER = 1000, 8
@@ -64,7 +64,7 @@ TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
 # ------------ Apps, middleware and templates -----------------------------------------------------------------
 
 INSTALLED_APPS = [
-    # Before the theme, and the theme before Django's admin: the first app that has a template or static file wins.
+    # Our app comes before the theme, and the theme before Django's admin: the first app with a template or file wins.
     "gateway.common.apps.GatewayCommonConfig",
     "gateway.admin.apps.GatewayAdminConfig",
     "gateway.staff.apps.StaffConfig",
@@ -124,7 +124,7 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
-# Where spans of relay calls are sent, and the percentage of calls traced.
+# The URL to which spans of relay calls are sent, and the percentage of calls that are traced.
 TRACING_OTLP_URL = env.url("TRACING_OTLP_URL", default="")
 TRACING_PERCENT = env.integer("TRACING_PERCENT", default=100, minimum=1, maximum=100)
 if TRACING_OTLP_URL:
@@ -166,13 +166,13 @@ STORAGES = {
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
 _TIMEOUTS = {"lock_timeout": "3s", "idle_in_transaction_session_timeout": "30s"}
-# What `migrate` sets for the role of the processes. Commands run without a statement timeout; the role has one anyway.
+# Settings that `migrate` sets for the processes' role. Commands run without a statement timeout, but the role has one.
 DATABASE_ROLE_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS or 15}s", **_TIMEOUTS}
-# A connection pooler that assigns a session per transaction keeps no state of a session.
+# Whether a connection pooler assigns a session for each transaction; such sessions keep no state between transactions.
 DATABASE_POOLING = env.choice("DATABASE_POOLING", allowed=("session", "transaction"), default="session")
 _HAS_SESSIONS = DATABASE_POOLING == "session"
 _LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS}s", **_TIMEOUTS} if _HAS_SESSIONS else {}
-# Bypasses the pooler, for the one session that waits for notifications.
+# The database without the pooler, for the one session that waits for notifications.
 DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL", default="")
 # One pool per database. Parameters such as sslmode pass from the URL to the driver.
 _OPTIONS = {
@@ -183,8 +183,8 @@ _OPTIONS = {
         "min_size": 1,
         "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),
         "timeout": 5,
-        # While it cannot connect, the pool doubles its delay between two attempts. After this time the next request
-        # begins anew.
+        # While it cannot connect, the pool uses exponential backoff. After this time it gives up, and the next
+        # request starts over.
         "reconnect_timeout": 5,
     },
 }
@@ -214,9 +214,9 @@ DATABASES: dict[str, dict[str, Any]] = {"default": _database_at(env.database("DA
 if _replica := env.database("DATABASE_REPLICA_URL", default=""):
     DATABASES["replica"] = _database_at(_replica)
 DATABASE_ROUTERS = ["gateway.common.db.Router"]
-# How long a member of staff who changed something reads from the primary, because the standby may lag behind.
+# After a change, a member of staff reads from the primary for this time, because the standby may lag.
 DATABASE_REPLICA_SECONDS = 10
-# Set for `migrate`, which owns the tables: the role of all other processes, which `migrate` gives its rights.
+# Only for `migrate`, which owns the tables: the role of all other processes, to which `migrate` grants its privileges.
 DATABASE_APPLICATION_ROLE = env.optional("DATABASE_APPLICATION_ROLE")
 # Whether each commit must reach a standby first; `check --deploy` verifies it.
 DATABASE_SYNCHRONOUS_STANDBY = env.flag("DATABASE_SYNCHRONOUS_STANDBY", default=False)
@@ -225,7 +225,7 @@ REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", redis_urls.SENTINEL
 CACHES: dict[str, dict[str, Any]] = {
     # For libraries, such as the theme's search in the sidebar; each process has its own.
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # JSON, because the pickles that Django writes by default can run code when read.
+    # JSON instead of Django's default, pickle, which can execute code when it is read.
     "figures": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         # A list, because a text is split at commas.
@@ -245,7 +245,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _IS_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if _IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
 SECURE_SSL_REDIRECT = _IS_HTTPS
-# Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
+# Only pages for people are redirected. An API call over plain http must fail, so that its developer notices.
 SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems|account|docs)(/|$)|$)"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
@@ -264,13 +264,13 @@ CONTENT_SECURITY_POLICY = {
 }
 
 CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
-# Browser wallets call from extension origins; the API knows no cookies, so any origin may be allowed.
+# Browser wallets call from extension origins. The API uses no cookies, so any origin may be allowed.
 CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
 CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
 CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key", "relay-quote")
 CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 
-# ------------ The pages for people: whose they are, and their languages ---------------------------------------
+# ------------ The pages for people: brand and languages -------------------------------------------------------
 
 BRAND_NAME = env.optional("BRAND_NAME", "Credit relay")
 # An SVG or PNG of at most some kilobytes; empty for the product's own.
@@ -284,7 +284,7 @@ BRAND_SUPPORT = env.optional("BRAND_SUPPORT")
 BRAND_TERMS_URL = env.url("BRAND_TERMS_URL", default="")
 BRAND_PRIVACY_URL = env.url("BRAND_PRIVACY_URL", default="")
 BRAND_IMPRINT_URL = env.url("BRAND_IMPRINT_URL", default="")
-# The text of the button that orders a subscription, where the law prescribes one.
+# The text of the button that orders a subscription, if the law prescribes one.
 BRAND_ORDER_BUTTON = env.optional("BRAND_ORDER_BUTTON")
 LANGUAGE_CODE = "en"
 # English is the language of the source. Each folder beside it is another language; the admin is in English.
@@ -307,15 +307,15 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.web.parsers.AlwaysJSON",
 }
 
-# The admin's process has no API, whose description its checks could generate.
+# The admin's process has no API, so its checks must not generate the API's description.
 SPECTACULAR_SETTINGS = OPENAPI | {"ENABLE_DJANGO_DEPLOY_CHECK": WEB_SERVES != "admin"}
 
-# Per user, unless a comment names another key.
+# Rates are per user, unless a comment names another key.
 RELAY_EXECUTE_RATE = RELAY_PREPARE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
 RELAY_READ_RATE = "1200/minute"
 DASHBOARD_RATE = "600/minute"
 BILLING_RATE = CHECKIN_RATE = "60/minute"
-# Setup intents and Stripe's card pages, with which stolen cards can be tested: per user, and per network address.
+# Setup intents and Stripe's card pages can be used to test stolen cards: limited per user and per network address.
 CARD_CAPTURE_RATE = "10/day"
 CARD_CAPTURE_NETWORK_RATE = env.rate("CARD_CAPTURE_NETWORK_RATE", "50/day")
 # The LSP-15 paths have no token: limited by network address, by signer, and for unknown signers by profile and network.
@@ -325,7 +325,8 @@ LSP15_SIGNER_RATE, LSP15_NEW_SIGNER_RATE = "120/minute", "30/minute"
 AUTH_NONCE_RATE = AUTH_VERIFY_RATE = env.rate("AUTH_RATE", "30/minute")
 AUTH_REFRESH_RATE = LEDGER_ROOTS_RATE = "60/minute"
 POSTBACK_RATE = "6000/minute"
-# Anyone can repeat the public signature of a call that failed on chain. After this many failures, a token is needed.
+# Anyone can resend a call that failed on chain, because its signature is public. After this many failures, a retry
+# needs a token.
 LSP15_FAILURES_PER_CALL = 2
 # How long a request waits for a call's status to change.
 RELAY_WAIT_SECONDS = 20
@@ -337,7 +338,7 @@ AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
 AUTH_REFRESH_SECRET = env.secret(
     "AUTH_REFRESH_SECRET", minimum=env.MIN_SECRET_LENGTH, other_than={"SECRET_KEY": SECRET_KEY}
 )
-# Secrets of other purposes must differ from these.
+# Secrets for other purposes must differ from these.
 _OTHERS = {"SECRET_KEY": SECRET_KEY, "AUTH_REFRESH_SECRET": AUTH_REFRESH_SECRET}
 AUTH_DOMAIN = env.host("AUTH_DOMAIN")
 SIMPLE_JWT = {
@@ -372,9 +373,9 @@ CHAIN_QUORUM = env.integer(
 )
 # The IPFS gateway for names and pictures of profiles. Without it, none are shown.
 IPFS_GATEWAY_URL = env.base_url("IPFS_GATEWAY_URL", default="")
-# A development stack sets a script with a test key, which stands in for the browser extension on the account page.
+# Only for development: a script with a test key that replaces the browser extension on the account page.
 DEV_EXTENSION_FILE = ""
-# Where the admin links transactions to; empty for no links.
+# The block explorer to which the admin links transactions; empty for no links.
 EXPLORER_URL = {42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
     CHAIN_ID, ""
 )
@@ -385,8 +386,8 @@ CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="str
 
 # The wei of gas that one credit pays for.
 CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
-# The number of blocks, including its own, after which a transaction is settled, and after which it is final. LUKSO
-# finalizes a block after two epochs of 32.
+# The number of blocks, counted from its own, after which a transaction is settled, and after which it is final. LUKSO
+# finalizes a block after two epochs of 32 slots.
 CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
 FINALITY_BLOCKS = max(64, CONFIRMATIONS)
 # Whether the node's block tag `finalized` determines finality, if the node has it.
@@ -402,7 +403,7 @@ with env.errors_of("SIGNER_URL"):
 RELAY_SIGNER = "remote" if SIGNER_URL else "local"
 if _PROCESS and _PROCESS not in processes.SIGNING:
     RELAY_SIGNER = "none"
-# A call that has an account nonce and cannot be signed is cancelled after this time.
+# A call that has an account nonce but cannot be signed is withdrawn after this time.
 RELAY_UNSIGNED_SECONDS = 120
 if RELAY_SIGNER != "local":
     for _name in ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY"):
@@ -413,20 +414,20 @@ RELAY_DERIVED_RELAYERS = 16
 RELAY_RELAYER_KEYS = []
 if RELAY_SIGNER == "local":
     RELAY_RELAYER_KEYS = env.secrets("RELAY_RELAYER_KEYS", default="" if RELAY_RELAYER_MNEMONIC else None)
-# The account that funds relayers: its key, or only its address, whose balance is then watched.
+# The account that funds relayers: its key, or only its address; the service then only watches its balance.
 RELAY_TREASURY_KEY = env.secret("RELAY_TREASURY_KEY", default="")
 RELAY_TREASURY_ADDRESS = env.optional("RELAY_TREASURY_ADDRESS")
-# A relayer that holds less than BELOW is topped up to TO. DAILY limits the sum for all relayers in 24 hours. The signer
-# computes TO likewise.
+# A relayer with less than BELOW is topped up to TO. DAILY limits the sum for all relayers in 24 hours. The signer
+# computes TO in the same way.
 RELAY_TOP_UP_BELOW_WEI = env.integer("RELAY_TOP_UP_BELOW_WEI", default=5 * 10**16)
 RELAY_TOP_UP_TO_WEI = 4 * RELAY_TOP_UP_BELOW_WEI
 RELAY_TOP_UP_DAILY_WEI = env.integer("RELAY_TOP_UP_DAILY_WEI", default=5 * 10**18)
-# The number of account nonces per relayer that are taken and not mined. Nodes guarantee 16.
+# The maximum number of account nonces in flight per relayer. Nodes guarantee to keep 16.
 RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
-# The number of calls per channel that wait for the one before them.
+# The maximum number of followers per channel.
 RELAY_MAX_FOLLOWERS = 8
-# Per profile: its share of the account nonces that others leave free, and calls that ended without effect. Calls in
-# flight count as such until they succeed.
+# Limits per profile: its share of the account nonces that others leave free, and the number of calls that ended without
+# effect. Calls in flight count among the latter until they succeed.
 RELAY_USER_SHARE_PERCENT = 50
 RELAY_CANCELLED_CALLS_PER_HOUR = env.integer("RELAY_CANCELLED_CALLS_PER_HOUR", default=20, minimum=1)
 RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
@@ -435,7 +436,7 @@ RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
 RELAY_MAX_GAS_UNTRUSTED = 500_000
 # Nodes refuse transactions above 128 KiB.
 RELAY_MAX_PAYLOAD_BYTES = 32_768
-# The lowest and the highest max fee that is signed.
+# The lowest and the highest max fee per gas that the service signs.
 RELAY_FEE_FLOOR_WEI = 10**9
 RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
 # LUKSO's validators expect up to 1 gwei. Calls offer up to twice as much while blocks are full.
@@ -448,29 +449,29 @@ RELAY_USER_LOSS_PER_HOUR_WEI = RELAY_LOSS_PER_HOUR_WEI // 50
 RELAY_QUOTE_SECONDS = 60
 # How long an accepted call waits for the chain to become cheap enough.
 RELAY_DEADLINE_SECONDS = 3600
-# A call that expires sooner is refused, because the service would pay for its account nonce.
+# A call that expires sooner is refused: the service would have to pay for using up its account nonce.
 RELAY_MIN_VALIDITY_SECONDS = 3 * CHAIN_BLOCK_SECONDS
 # When a transaction that is not mined is sent again, and when it is replaced by one with a higher fee.
 RELAY_RESEND_SECONDS, RELAY_REPLACE_SECONDS = 3 * CHAIN_BLOCK_SECONDS, 5 * CHAIN_BLOCK_SECONDS
 # How often the relay worker looks for a new block.
 RELAY_TRACK_SECONDS = min(CHAIN_BLOCK_SECONDS, 3)
-# A relay worker that moves no call for this time, although one is due, exits.
+# A relay worker exits if it moves no call for this time although one is due.
 RELAY_STALL_SECONDS = 120
 QUOTA_WINDOW_SECONDS = 5
 
-# Names deleted accounts that owe credits: the first digests new ones, all of them find one.
+# Keys of the digests that recognise deleted accounts with debts: new digests use the first key, lookups use all.
 DEBT_DIGEST_KEYS = env.secrets("DEBT_DIGEST_KEYS", minimum=env.MIN_SECRET_LENGTH, other_than=_OTHERS)
 
 # ------------ Payments by Stripe -----------------------------------------------------------------------------
 
-# Without a key, the payment paths answer 503.
+# Without a key, the payment endpoints return 503.
 STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY", default="")
 # A list, so that the endpoint's secret can be rotated.
 STRIPE_WEBHOOK_SECRETS = env.secrets("STRIPE_WEBHOOK_SECRETS", default="")
 STRIPE_API_BASE = env.base_url("STRIPE_API_BASE", default="https://api.stripe.com")
 STRIPE_TIMEOUT_SECONDS = 10
 STRIPE_PRODUCT_ID = "credit-relay-subscription"
-# Tax is included in the amount and pays out no credits.
+# Whether Stripe computes tax. It is included in the amount, and pays out no credits.
 STRIPE_AUTOMATIC_TAX = env.flag("STRIPE_AUTOMATIC_TAX", default=False)
 BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "gbp", "chf"))
 # The highest monthly amount, and the highest amount of a purchase.
@@ -478,9 +479,9 @@ BILLING_MAX_AMOUNT_MINOR = 1_000_000
 
 # ------------ Check-ins and ad networks ----------------------------------------------------------------------
 
-# The daily seeds derive from a secret and a salt in the database: new seeds from the first, old ones from any of them.
+# Daily seeds derive from a secret and a salt in the database: new seeds from the first secret, old ones from any.
 CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS", minimum=env.MIN_SECRET_LENGTH, other_than=_OTHERS)
-# Upper limits whatever staff configure. Drop tables are weighed by the expected value of this number of attempts.
+# Upper limits that staff cannot exceed. A drop table's expected value is computed for this number of attempts a day.
 CHECKIN_MAX_DAILY_ATTEMPTS = 5
 CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
 CHECKIN_MAX_DAILY_EXPERIENCE = 5_000
@@ -492,7 +493,7 @@ AD_NETWORK_SECRET_KEYS = env.secrets(
 
 # ------------ Webhooks to wallet apps, and the ledger's signed roots -----------------------------------------
 
-# Encrypts the endpoints' secrets likewise. Without a key, staff cannot create endpoints.
+# Encrypts the endpoints' secrets in the same way. Without a key, staff cannot create endpoints.
 WEBHOOK_SECRET_KEYS = env.secrets(
     "WEBHOOK_SECRET_KEYS", default="", minimum=env.MIN_SECRET_LENGTH, other_than=_OTHERS
 )
@@ -522,17 +523,17 @@ CELERY_DB_REUSE_MAX = 1_000
 CELERY_TASK_SOFT_TIME_LIMIT = 120
 CELERY_TASK_TIME_LIMIT = 150
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A worker waits for the broker without a limit.
+# A worker retries its connection to the broker without a limit.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 0.5,
     "visibility_timeout": 600,
-    # Messages need no retries, because periodic tasks find the rows.
+    # Messages need no retries, because periodic tasks find the work in the rows.
     "max_retries": 0,
     **_sentinels,
 }
-# In the relay queue, a full reconciliation would delay calls.
+# A full reconciliation would delay calls if it ran in the relay queue.
 CELERY_TASK_ROUTES = {"relay.reconcile": {"queue": "default"}, "relay.*": {"queue": "relay"}}
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
@@ -550,7 +551,7 @@ _LOG_LEVEL = env.choice(
 )
 LOGGING = logging_settings(_LOG_LEVEL)
 configure_structlog()
-# Where errors are reported; empty for no reports.
+# Where to report errors; empty for no reports.
 SENTRY_DSN = env.secret("SENTRY_DSN", default="")
 
 # ------------ Staff: login, sessions and the limits of one person --------------------------------------------
@@ -565,8 +566,8 @@ AXES_VERBOSE = False
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_CALLABLE = "gateway.admin.error_pages.locked_out"
-# The caller's address instead of the proxy's, so that a lockout does not lock out everyone behind the proxy; the
-# network of an IPv6 address, because a caller has 2^64 of them.
+# Lockouts use the caller's address instead of the proxy's, which all callers share, and the network of an IPv6 address,
+# because a caller has 2^64 addresses.
 AXES_CLIENT_IP_CALLABLE = "gateway.common.http.lockout_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # How long a login lasts: from its start, and from the last request.
@@ -606,7 +607,7 @@ APPROVAL_LIMITS = {
         "ceiling_day": 5 * _CEILING_REFUND,
     },
 }
-# Paid credits that a person may transfer to sponsors, and a sponsor get, in a UTC day without two members of staff.
+# Paid credits that a person can transfer, and that a sponsor can get, in a UTC day without two members of staff.
 SPONSOR_TRANSFER_PER_DAY = env.integer("SPONSOR_TRANSFER_PER_DAY", default=50_000, minimum=0)
 # After this time a request can no longer be approved.
 APPROVAL_HOURS = 72
@@ -624,11 +625,11 @@ EMAIL_TIMEOUT = 10
 with env.errors_of("EMAIL_HOST"):
     if APPROVAL_NOTICE_TO and not EMAIL_HOST:
         raise ImproperlyConfigured("APPROVAL_NOTICE_TO needs a mail server: set EMAIL_HOST.")
-# Ceilings of what staff configure: credits for 1.00 of a currency or for one unit of an ad network, the cap of a
+# Ceilings on values that staff configure: credits for 1.00 of a currency or for one unit of an ad network, the cap of a
 # network's event or day, and the debt that a badge allows.
 CEILING_PAYOUT_RATE = CEILING_NETWORK_RATE = env.integer("CEILING_RATE", default=100_000, minimum=1)
 CEILING_NETWORK_CAP = _CEILING_CREDITS
-# Credits that all ad networks give in a UTC day, and the percentage of them that one network gives; more is held.
+# The credits that all ad networks may give in a UTC day, and one network's share in percent; earnings above are held.
 EARNINGS_DAILY_CEILING = env.integer("EARNINGS_DAILY_CEILING", default=5_000_000, minimum=1)
 EARNINGS_NETWORK_SHARE = 50
 CEILING_BADGE_DEBT = 1_000_000

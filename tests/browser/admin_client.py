@@ -84,11 +84,7 @@ def begin(page: Page, button: str, *, reason: str, **answers: str) -> None:
     """Press an action's button and fill its page in, so that only the last click is left."""
     follow(page.locator("[data-staff-actions]").get_by_role("link", name=button, exact=True))
     for name, answer in answers.items():
-        field = page.locator(f"[name={name}]")
-        if field.evaluate("node => node.tagName") == "SELECT":
-            field.select_option(answer)
-        else:
-            field.fill(answer)
+        page.locator(f"[name={name}]").fill(answer)
     page.locator("[name=reason]").fill(reason)
 
 

@@ -1,10 +1,8 @@
-"""Stories that are lived from the start: a wallet calls, a chain reverts, Stripe is away, two press at once."""
+"""Stories that are lived from the start: a wallet calls, a chain reverts, the relay pauses, two press at once."""
 
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -20,10 +18,6 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from gateway.staff import approvals
 from gateway.staff.models import ApprovalRequest
-from payments.errors import BillingUnavailable
-from payments.models import Payout, PayoutRate, StripeEvent
-from payments.services import events
-from payments.stripe import set_billing_client
 from relay.models import RelayTransaction
 from relay.services.fleet import relayers
 from tests.browser.admin_client import (
@@ -36,11 +30,8 @@ from tests.browser.admin_client import (
     person_path,
 )
 from tests.factories import UserFactory
-from tests.fakes.billing import FakeBilling
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile, set_data, sign_relay_call, transfer
-from tests.payments.payers import Payer
-from tests.payments.webhook_events import receive_event
 from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.workers import broadcast_all, track
 from tests.users.auth_client import signed_in
@@ -72,10 +63,6 @@ class Relaying:
         assert broadcast_all() == 1
         self.chain.mine(settings.CONFIRMATIONS)
         assert track() == 1
-
-    def modifiers(self) -> Any:
-        """Return the modifiers of the dashboard."""
-        return self.wallet.send("get", "/api/user/dashboardInfo").body["modifiers"]
 
 
 @pytest.fixture
@@ -140,79 +127,6 @@ def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
     assert RelayTransaction.objects.get().status == RelayTransaction.Status.PENDING
     relaying.settle()
     assert RelayTransaction.objects.get().status == RelayTransaction.Status.SUCCESS
-
-
-def test_a_modifier_that_support_grants_shows_in_the_wallet_until_they_end_it(
-    admin: AdminClient, relaying: Relaying
-) -> None:
-    assert relaying.modifiers() == []
-    page = admin.enter(colleague("support"), person_path(relaying.user))
-    confirm(
-        page,
-        "Grant a modifier",
-        modifier_type="BONUS_SURVEYS_CREDITS",
-        value="0.15",
-        minutes="90",
-        reason="an apology",
-    )
-    [shown] = relaying.modifiers()
-    assert (shown["modifier_type"], shown["value"]) == ("BONUS_SURVEYS_CREDITS", 0.15)
-
-    follow(page.get_by_role("link", name="Bonus on surveys"))
-    begin(page, "End modifier", reason="it was meant for somebody else")
-    admin.picture("end-modifier")
-    follow(page.locator("form[method=post]").get_by_role("button", name="End modifier", exact=True))
-    expect(page.get_by_text("It has ended.").first).to_be_visible()
-    expect(page.get_by_role("link", name="End modifier")).to_have_count(0)
-    assert relaying.modifiers() == []
-
-
-@pytest.fixture
-def payer(live_server: LiveServer, settings: Any) -> Iterator[Payer]:
-    """A subscriber who has just paid for a month; no webhook of it has arrived yet."""
-    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
-    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}"]
-    PayoutRate.objects.get_or_create(
-        currency="usd",
-        valid_from=datetime(2020, 1, 1, tzinfo=UTC),
-        defaults={"credits_per_major_unit": 1_000},
-    )
-    fake = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
-    set_billing_client(fake)
-    payer = Payer(fake, UserFactory.create()).with_card()
-    payer.upsert(secrets.randbelow(5_000) + 500)
-    yield payer
-    set_billing_client(None)
-
-
-def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(
-    admin: AdminClient, payer: Payer
-) -> None:
-    fake = payer.account
-    assert isinstance(fake, FakeBilling)
-    rows = [receive_event(body, now=fake.now()) for body in fake.events]
-    (event,) = [row for row in rows if row.type == "invoice.paid"]
-    with fake.away(), pytest.raises(BillingUnavailable, match="does not answer"):
-        events.process(event_id=event.pk, now=fake.now())
-    StripeEvent.objects.filter(pk=event.pk).update(next_attempt_at=timezone.now() + timedelta(hours=6))
-    assert not Payout.objects.exists()
-
-    page = admin.enter(colleague("support"))
-    look_up(page, event.stripe_event_id)
-    page.wait_for_url(f"**/payments/stripeevent/{event.pk}/change/**")
-    expect(page.locator("#content").get_by_text("billing-unavailable").first).to_be_visible()
-    confirm(page, "Process again", reason="Stripe answers again")
-    # What a worker does now, and once more.
-    assert [events.process(event_id=event.pk, now=timezone.now()) for _ in range(2)] == [True, False]
-
-    admin.open(f"/admin/payments/stripeevent/{event.pk}/change/")
-    expect(page.get_by_role("link", name="Process again")).to_have_count(0)
-    payout = Payout.objects.get()
-    admin.open(person_path(payer.user))
-    expect(page.locator("#balance")).to_have_text(f"{payout.credits:,}")
-    expect(
-        page.get_by_label("Subscription", exact=True).get_by_text(payout.stripe_invoice_id)
-    ).to_be_visible()
 
 
 def test_what_is_large_waits_for_others_and_who_approves_it_second_is_told(

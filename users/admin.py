@@ -195,7 +195,7 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(AccountDeletion)
 class AccountDeletionAdmin(ReadOnlyAdmin):
-    """Account deletions, their progress and what they wait for. They need no action by staff."""
+    """Account deletions, their progress and the reasons why they wait. They need no action by staff."""
 
     list_display = ("user", "status", "waits_for", "requested_at", "billing_ended_at", "erased_at")
     list_filter = ("status",)
@@ -211,7 +211,7 @@ class PhoneAdmin(ReadOnlyAdmin):
     list_filter = ("confirmed",)
     list_select_related = ("user",)
     ordering = ("-pk",)
-    # With the key, a reader could log in as the user.
+    # The key is not among the fields, because with it a reader could log in as the user.
     fields = ("user", "name", "confirmed", "created_at", "last_used_at")
 
 
@@ -243,4 +243,4 @@ class TrustedImplementationAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Trust
     ordering = ("kind", "name")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # It stays as a record of what was trusted.
+        return False  # The row stays as a record of trusted code.

@@ -9,6 +9,6 @@ class UsersConfig(AppConfig):
     name = "users"
 
     def ready(self) -> None:
-        # All need the loaded models and register on import.
+        # These modules need the loaded models, and register themselves when they are imported.
         from users import checks, metrics  # noqa: F401
         from users.api import schema  # noqa: F401

@@ -43,7 +43,7 @@ def external_issuer_is_whole(**_: Any) -> list[CheckMessage]:
 
 @register("users")
 def domain_is_the_public_host(**_: Any) -> list[CheckMessage]:
-    """Warn where the domain in the sign-in message differs from that of the service."""
+    """Warn if the domain in the sign-in message differs from that of the service."""
     host = urlsplit(settings.PUBLIC_URL).netloc
     if host == settings.AUTH_DOMAIN:
         return []
@@ -58,7 +58,7 @@ def domain_is_the_public_host(**_: Any) -> list[CheckMessage]:
 
 @register("users", deploy=True)
 def https_is_recognised(**_: Any) -> list[CheckMessage]:
-    """Warn where every request would look like plain http and be refused."""
+    """Warn if every request would look like plain http, so that all would be refused."""
     if not settings.SECURE_SSL_REDIRECT or settings.TRUSTED_PROXY_COUNT:
         return []
     return [

@@ -25,7 +25,7 @@ from jwt.utils import base64url_encode
 _PEM_KEY = re.compile(r"-----BEGIN (?P<label>[A-Z ]*PRIVATE KEY)-----.+?-----END (?P=label)-----", re.DOTALL)
 _THUMBPRINT_MEMBERS = ("crv", "kty", "x", "y")
 ES256 = ECDSA(SHA256())
-# Length of r and of s.
+# The length in bytes of r and of s.
 HALF_BYTES = 32
 
 
@@ -57,7 +57,7 @@ def public_key_set() -> dict[str, Any]:
 @lru_cache(maxsize=4)
 def parse_keys(text: str, *, setting: str) -> tuple[SigningKey, ...]:
     """Return the PEM private keys of a setting; raises as `signing_keys` does, naming the setting."""
-    # Environment files hold a key on one line, with escaped line ends.
+    # Environment files have a key on one line, with escaped newlines.
     keys = [_load(match.group(), setting) for match in _PEM_KEY.finditer(text.replace("\\n", "\n"))]
     if not keys:
         raise ImproperlyConfigured(f"{setting} contains no PEM private key.")

@@ -56,11 +56,11 @@ WHERE session.id = %(session)s
 
 def session_state(*, user: str, session: str, now: str) -> str:
     """
-    Return an SQL expression for the session state of a verified token, for statements that read more rows.
+    Return an SQL expression for the session state of a verified token, to embed in statements that read more.
 
     The arguments are SQL expressions: the id of the token's user, that of its session (NULL for a token
-    of an external issuer) and the moment. The value is `active`, `inactive` where support has closed the account,
-    `ended`, or NULL where the user does not exist; pass it to `require_active_state`.
+    of an external issuer), and the current time. The value is `active`; `inactive` if support has closed the account;
+    `ended`; or NULL if the user does not exist. Pass it to `require_active_state`.
     """
     return f"""
 (SELECT CASE
@@ -74,7 +74,7 @@ FROM users_user AS token_user LEFT JOIN users_signinsession AS token_session ON 
 WHERE token_user.id = {user})"""  # noqa: S608 (expressions of our own statements)
 
 
-# The same for the parameters `user`, `session` and `now`.
+# `session_state` for the parameters `user`, `session` and `now`.
 SESSION_STATE = session_state(user="%(user)s", session="CAST(%(session)s AS uuid)", now="%(now)s")
 
 
@@ -140,7 +140,7 @@ def issuer_keys(*, url: str) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class LateDeletions:
-    """Ages in seconds of the oldest deletion whose billing has not ended, and of the oldest one not erased; or 0."""
+    """Ages in seconds of the oldest deletion with unfinished billing, and of the oldest one not erased; 0 if none."""
 
     billing_age: float
     erasure_age: float

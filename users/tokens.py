@@ -1,12 +1,11 @@
 """
 Access tokens, issued and verified through simplejwt, and opaque refresh tokens.
 
-simplejwt supports a single key without a `kid`. Its backend is extended here to several keys, so that a key
-can be rotated, and each of its errors becomes a problem of ours. The `jwk`, `jku` and `x5u` of a token's header
-are never used.
+simplejwt supports a single key without a `kid`. This module extends its backend to several keys, so that a key can be
+rotated, and converts its errors to ours. The `jwk`, `jku` and `x5u` of a token's header are never used.
 
-simplejwt verifies a token once in each process; until the token expires, a repeated request finds the verified claims
-in memory. Whether the token's session has ended is read from the database for each request.
+simplejwt verifies a token once in each process; until the token expires, later requests use the verified claims from
+memory. Each request reads from the database whether the token's session has ended.
 """
 
 import functools
@@ -36,10 +35,10 @@ from users.keys import signing_keys
 from users.models import SignInSession
 
 HEADER_TYPE = "at+jwt"
-# Lets scanners find leaked refresh tokens, and identifies a misplaced one.
+# The prefix lets scanners find leaked refresh tokens, and identifies one in the wrong place.
 REFRESH_PREFIX = "rt_"
 _REFRESH_RANDOM_BYTES = 32
-# Of an external issuer's `nbf`.
+# The tolerance in seconds for an external issuer's `nbf`.
 _LEEWAY = 60
 
 _PROBLEMS: tuple[tuple[type[jwt.InvalidTokenError], type[NotAuthenticated], str], ...] = (
@@ -78,7 +77,7 @@ class KeySetBackend(TokenBackend, ABC):
     def get_verifying_key(self, token: Any) -> Any:
         header = read_header(token)
         key = self.find_key(header)
-        # Checked before the key, so that alg "none" is reported as such.
+        # Checked before the key, so that alg "none" gets its own error.
         if header.get("alg") != self.algorithm:
             raise jwt.InvalidAlgorithmError
         if key is None:
@@ -100,7 +99,7 @@ class KeySetBackend(TokenBackend, ABC):
                 audience=self.audience,
                 issuer=self.issuer,
                 leeway=_LEEWAY,
-                # The host that issued the token may be ahead. When it expires is compared with the common clock.
+                # The clock of the issuing host may be ahead. The expiry is compared with the common clock.
                 options={
                     "verify_aud": self.audience is not None,
                     "verify_signature": verify,
@@ -165,7 +164,7 @@ def _verified_claims(keys: str, token: str | bytes) -> dict[str, Any]:
     Return the claims of a token after simplejwt has verified it with `keys`; raises as simplejwt does.
 
     A wallet sends the same token for minutes, and a valid signature stays valid, so the result is cached by token.
-    Refused tokens are not cached. The caller checks for each request that the token has not expired.
+    Refused tokens are not cached. The caller must check for each request that the token has not expired.
     """
     return KeySetBackend.decode(_OWN_BACKEND, token)
 
@@ -174,7 +173,7 @@ class AccessToken(simplejwt.AccessToken):
     """
     A short-lived token that names a user and a sign-in session; `SIMPLE_JWT` configures it.
 
-    Reading one raises the subclass of `NotAuthenticated` for its fault.
+    Reading an invalid token raises the subclass of `NotAuthenticated` that describes the fault.
     """
 
     # The session that authentication has read; a token of an external issuer has none.
@@ -184,7 +183,7 @@ class AccessToken(simplejwt.AccessToken):
     profile_address: str
 
     def __init__(self, token: str | bytes | None = None, verify: bool = True) -> None:
-        # simplejwt annotates the text of a token as a token.
+        # simplejwt's annotation says that the text of a token is a token.
         super().__init__(cast("Any", token), verify)
 
     @classmethod
@@ -217,7 +216,7 @@ class AccessToken(simplejwt.AccessToken):
             raise errors.AccessTokenMalformed("A claim of the token is missing or invalid.") from error
 
     def check_exp(self, claim: str = "exp", current_time: datetime | None = None) -> None:
-        """Require that the claim is in the future of the common clock."""
+        """Require that the claim is in the future by the common clock."""
         super().check_exp(claim, current_time or clock.now())
 
     def verify_token_type(self) -> None:
@@ -264,10 +263,10 @@ def new_refresh_token() -> str:
 
 def next_refresh_token(token: str) -> str:
     """
-    Return the refresh token that `token` is exchanged for: its HMAC under a server secret.
+    Return the refresh token for which `token` is exchanged: its HMAC under a server secret.
 
-    Only the service can compute it, and it can do so repeatedly: a client that lost the
-    response repeats its request and receives the same token, although it is never stored.
+    Only the service can compute the HMAC, as often as needed. A client that lost the response
+    repeats its request and gets the same token, although the token is never stored.
     """
     if not settings.AUTH_REFRESH_SECRET:
         raise ImproperlyConfigured("This process has no AUTH_REFRESH_SECRET.")
@@ -277,7 +276,7 @@ def next_refresh_token(token: str) -> str:
 
 
 def hash_of(token: str) -> str:
-    """Return the stored hash of a refresh token; its 256 random bits need no slow hash."""
+    """Return the hash under which a refresh token is stored; 256 random bits need no slow hash."""
     return sha256(token.encode()).hexdigest()
 
 

@@ -30,7 +30,7 @@ _TOKEN_REFUSED = (NotAuthenticated, drf.NotAuthenticated, drf.AuthenticationFail
 
 class AccessTokenAuthentication(JWTAuthentication):
     """
-    simplejwt's authentication with our problems, an optional scheme, and sessions that can be ended.
+    simplejwt's authentication with our error documents, an optional scheme, and sessions that can be ended.
 
     Sets `request.user` to the token's `User` and `request.auth` to the verified `AccessToken`.
     """
@@ -44,7 +44,7 @@ class AccessTokenAuthentication(JWTAuthentication):
         return parts[0] if parts else None
 
     def get_validated_token(self, raw_token: bytes) -> AccessToken:
-        """Read the token as one of its claimed issuer: ours, or the configured external one."""
+        """Verify the token as one of its claimed issuer: this service, or the configured external one."""
         if raw_token.startswith(REFRESH_PREFIX.encode()):
             raise AccessTokenKindRefused("This is a refresh token. Send it to /api/auth/refresh.")
         if settings.AUTH_EXTERNAL_JWKS_URL and ExternalAccessToken.reads(raw_token):
@@ -63,7 +63,7 @@ class VerifiedTokenAuthentication(AccessTokenAuthentication):
     """
     Leaves the session check to the view, which reads the session together with its other rows.
 
-    Sets `request.user` to the token's `TokenHolder`. Views use `SessionReadLate` beside it.
+    Sets `request.user` to the token's `TokenHolder`. Use it together with `SessionReadLate`.
     """
 
     def get_user(self, validated_token: AccessToken) -> TokenHolder:  # type: ignore[override]
@@ -83,7 +83,7 @@ class SessionReadLate(_View):
     """
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Return the error, or that the session has ended where the view failed before its own statement."""
+        """Return the error; if the view failed before its own statement, an ended session takes precedence."""
         if isinstance(exc, DomainError | drf.APIException) and not isinstance(exc, _TOKEN_REFUSED):
             try:
                 require_active(cast("TokenHolder", self.request.user), now=now())
@@ -93,7 +93,7 @@ class SessionReadLate(_View):
 
 
 class ProfileRequest(Request):
-    """A request that `IsProfileOwner` has allowed; used in views' annotations."""
+    """A request that `IsProfileOwner` has allowed; for annotations of views."""
 
     user: User
     auth: AccessToken

@@ -1,4 +1,4 @@
-"""The shapes of sign-in on the wire."""
+"""Request and response bodies of sign-in."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rest_framework import serializers
 from gateway.web.serializers import AddressField, BodySerializer, HexField
 from users.models import SignInSession
 
-# Long enough for signatures that wrap others, so that they are refused by their own name.
+# Long enough for signatures that wrap others (ERC-6492), so that they get a specific error.
 _MAX_SIGNATURE_BYTES = 8192
 
 
@@ -49,7 +49,7 @@ class RefreshTokenField(serializers.CharField):
     default_error_messages = {"access": "This is an access token. Send the refresh token."}
 
     def to_internal_value(self, data: Any) -> str:
-        # Ours are JSON Web Tokens, as other issuers' are: base64 of an object's beginning.
+        # Access tokens of any issuer are JSON Web Tokens, which begin with this base64 of `{"`.
         if isinstance(data, str) and data.startswith("eyJ"):
             self.fail("access")
         return super().to_internal_value(data)

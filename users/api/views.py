@@ -23,7 +23,7 @@ from users.keys import public_key_set
 from users.models import SignInSession
 from users.services import sessions, sign_in
 
-# Clients are not signed in yet, so an expired access token must not be an error.
+# Callers are not signed in yet, so an expired access token must not cause an error.
 _PUBLIC: dict[str, Any] = {"authentication_classes": (), "permission_classes": (AllowAny,)}
 
 
@@ -38,7 +38,7 @@ class SignInViewSet(ViewSet):
         responses={200: serializers.NonceResponseSerializer, **schema.NONCE},
         examples=schema.NONCE_EXAMPLES,
     )
-    # Not per profile: anyone can send an address and could use up its owner's rate.
+    # Not limited per profile, because anyone can send an address and could use up its owner's rate limit.
     @action(detail=False, methods=["post"], throttle_classes=(network_rate("AUTH_NONCE_RATE"),), **_PUBLIC)
     def nonce(self, request: Request) -> Response:
         body = serializers.NonceRequestSerializer.read(request.data)
@@ -170,7 +170,7 @@ def _answer(serializer_class: type[Serializer[Any]], instance: object) -> Respon
 
 
 def _client(request: Request) -> str:
-    """Return the client's network address as a digest that only we can compute."""
+    """Return a keyed digest of the client's network address."""
     return _digest(client_network(request))
 
 

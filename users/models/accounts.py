@@ -20,9 +20,9 @@ user_created = Signal()
 
 class User(AbstractUser):
     """
-    A wallet user has a profile, its address as username and no usable password; staff have no profile.
+    A wallet user has a profile, its address as username, and no usable password; staff have no profile.
 
-    A member of a sponsor without a profile signs in with a password, and is neither.
+    A sponsor's member without a profile signs in with a password, and is neither a wallet user nor staff.
     """
 
     profile_address = AddressField(unique=True, null=True, blank=True)
@@ -49,7 +49,7 @@ class User(AbstractUser):
             models.Index(
                 OpClass(Reverse(Lower("profile_address")), "text_pattern_ops"), name="users_user_address_end"
             ),
-            # Staff are few among all users, and are searched by name.
+            # Few users are staff, and they are searched by name.
             models.Index(fields=["username"], condition=models.Q(is_staff=True), name="users_user_staff"),
         ]
 
@@ -114,11 +114,11 @@ class AccountDeletion(models.Model):
 
 
 class ProfileCard(models.Model):
-    """A profile's name and picture (LSP-3), as last read; empty without them."""
+    """A profile's name and picture (LSP-3), as last read; empty if there are none."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="card")
     name = models.CharField(max_length=80, blank=True, default="")
-    # A small picture with verified type and size, so that no browser fetches the original.
+    # A small picture of verified type and size; browsers never fetch the original.
     picture = models.BinaryField(default=bytes)
     picture_type = models.CharField(max_length=10, blank=True, default="")
     refreshed_at = models.DateTimeField()

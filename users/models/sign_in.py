@@ -33,7 +33,7 @@ class SignInSession(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="sign_in_sessions")
     controller_address = AddressField()
-    # Origin of the wallet app that signed in, as sent by the browser; empty without one.
+    # The origin of the wallet app that signed in, as the browser sent it; empty if there was none.
     origin = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = ClockField()
     refreshed_at = ClockField()
@@ -69,7 +69,7 @@ class RefreshToken(models.Model):
     """
 
     session = models.ForeignKey(SignInSession, on_delete=models.CASCADE, related_name="refresh_tokens")
-    # Only whole sessions are deleted, so the database's check at commit suffices.
+    # Only whole sessions are deleted, so the database's check at commit is sufficient.
     parent = models.OneToOneField("self", null=True, on_delete=models.DO_NOTHING, related_name="child")
     token_hash = models.CharField(max_length=64, unique=True)
     created_at = ClockField()
@@ -89,10 +89,10 @@ class SignInChallenge(models.Model):
     """
     One message composed by the service, valid for one answer.
 
-    The text is stored as issued, so that nothing is parsed or rebuilt when the
-    signature arrives. `client` is a keyed digest of the caller's network address; it
-    finds the right challenge when a client confuses two nonces. `site` is one of the
-    organisation's network around it.
+    The text is stored as issued, so that the service need not parse or rebuild it when
+    the signature arrives. `client` is a keyed digest of the caller's network address; it
+    finds the right challenge if a client confuses two nonces. `site` is a keyed digest of
+    the larger network of the caller's organisation.
     """
 
     nonce = models.CharField(max_length=32, unique=True)

@@ -22,14 +22,14 @@ class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
     """
     The authenticator app of staff, and of members without a profile: six digits for each 30 seconds (RFC 6238).
 
-    The seed is sealed, so that a copy of the database is not enough to log in.
+    The seed is encrypted, so that a copy of the database is not enough to log in.
     """
 
     _PURPOSE, _SEED_BYTES, _STEP, _DIGITS, _TOLERANCE = "staff-phones", 20, 30, 6, 1
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     sealed_key = models.TextField()
-    # How many steps the phone's clock is ahead, and the step of the last number that was used.
+    # How many time steps the phone's clock is ahead, and the step of the last code that was used.
     drift = models.SmallIntegerField(default=0)
     last_step = models.BigIntegerField(default=-1)
 
@@ -47,27 +47,27 @@ class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
 
     @property
     def shown_key(self) -> str:
-        """Return the seed as authenticator apps take it."""
+        """Return the seed in the form that authenticator apps accept."""
         return b32encode(bytes.fromhex(self.key)).decode()
 
     @property
     def config_url(self) -> str:
-        """Return what the QR code contains."""
+        """Return the URL for the QR code."""
         return self.url_for(self.user.get_username())
 
     def url_for(self, label: str) -> str:
-        """Return what the QR code contains, under another name than the user's."""
+        """Return the URL for the QR code, with this label instead of the user's name."""
         values = {"secret": self.shown_key, "algorithm": "SHA1", "digits": self._DIGITS, "period": self._STEP}
         return f"otpauth://totp/{quote(label)}?{urlencode(values)}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Give a new phone a new seed."""
+        """Save the phone; a new phone gets a new seed."""
         if not self.sealed_key:
             self.key = random_hex(self._SEED_BYTES)
         super().save(*args, **kwargs)
 
     def verify_token(self, token: str) -> bool:
-        """Use up the number; none is accepted twice, nor one from before the last."""
+        """Verify and use up a code. A code is not accepted twice, and no code older than the last one is accepted."""
         if not self.verify_is_allowed()[0]:
             return False
         totp = TOTP(bytes.fromhex(self.key), self._STEP, 0, self._DIGITS, self.drift)
@@ -94,7 +94,7 @@ class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self, *, is_member: bool = False) -> "InvitationQuerySet":
-        """Return those that still let staff, or members without a profile, choose a password."""
+        """Keep invitations with which staff, or members without a profile, can still choose a password."""
         return self.filter(
             used_at=None,
             expires_at__gt=Now(),
@@ -109,13 +109,13 @@ class Invitation(models.Model):
     """
     Lets a member of staff choose a password, once, with a link and a code.
 
-    Another member of staff has each of the two, and neither can log in as the person with one of them.
+    Two other members of staff each have one of the two, and neither can use it alone.
     """
 
     MOST_FAILURES: ClassVar = 5
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="invitation")
-    # SHA-256 of a random token; empty until the link is made.
+    # The SHA-256 of a random token; empty until the link is created.
     link_hash = models.CharField(max_length=64, blank=True, default="")
     code_hash = models.CharField(max_length=128)
     approved_by = models.ForeignKey(
@@ -145,7 +145,7 @@ class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[mi
         return f"{len(self.hashes)} recovery codes"
 
     def verify_token(self, token: str) -> bool:
-        """Use up the code; of two concurrent logins with the same code, one succeeds."""
+        """Verify and use up a code; of two concurrent logins with the same code, one succeeds."""
         if not self.verify_is_allowed()[0]:
             return False
         used = hashlib.sha256(normalised_code(token).encode()).hexdigest()
@@ -158,7 +158,7 @@ class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[mi
         return True
 
     def throttle_increment(self, commit: bool = True) -> None:
-        # Saving the whole row would restore a code that was used in between.
+        # Saving the whole row could restore a code that was used in between.
         super().throttle_increment(commit=False)
         self._save_throttle()
 

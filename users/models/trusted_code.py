@@ -46,7 +46,7 @@ class TrustedImplementation(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse in the form what a database constraint would refuse."""
+        """Let the form report violations of the database constraint."""
         if bool(self.address) == bool(self.code_hash):
             raise ValidationError(
                 "Enter either the address that proxies delegate to, or the hash of the deployed code."

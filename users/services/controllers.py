@@ -17,10 +17,11 @@ from users.services.trusted_code import trusts_any_code
 
 def recover_controller(*, profile_address: str, message: str, signature: bytes) -> str:
     """
-    Return the controller that signed `message` for the profile; `signature` is a normalised one.
+    Return the controller that signed `message` for the profile; `signature` must be normalised.
 
-    The profile itself accepts the signature (ERC-1271), the controller holds SIGN, and
-    the code is trusted, because anyone can deploy a contract that accepts everything.
+    The profile itself must accept the signature (ERC-1271), the controller must have
+    SIGN, and the code must be trusted, because anyone can deploy a contract that accepts
+    every signature.
 
     Raises:
         UnrecoverableSignature: no address can be recovered from the signature.
@@ -48,20 +49,20 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
     return controller
 
 
-# Profiles that a probe has found, in this process. The signature check sees later changes.
+# Profiles that a probe of this process has found. The signature check notices later changes.
 _seen_profiles: set[str] = set()
 _MOST_SEEN = 10_000
 
 
 def require_profile_code(*, profile_address: str) -> None:
     """
-    Refuse an address without a profile, if a node answers the probe at once.
+    Refuse an address without a profile, if a node answers the probe in time.
 
-    Without an answer, nothing is refused. Profiles that have signed in before are not probed.
+    Without an answer, the address is accepted. Profiles that have signed in before are not probed.
 
     Raises:
         ProfileNotDeployed: there is no contract at the address.
-        UntrustedCode: its code is not trusted.
+        UntrustedCode: the contract's code is not trusted.
     """
     if profile_address in _seen_profiles or User.objects.filter(profile_address=profile_address).exists():
         return
@@ -126,10 +127,10 @@ def signed_by_controller(*, profile_address: str, messages: Sequence[str], signa
 
 def may_sign(*, profile_address: str, controller: str) -> bool:
     """
-    Return whether the controller holds SIGN on the profile at the newest block, as a sign-in requires.
+    Return whether the controller has SIGN on the profile at the newest block, as a sign-in requires.
 
-    The profile's owner may have changed: permissions count only under a trusted key
-    manager of the profile.
+    The profile's owner may have changed, so permissions count only if the owner is a
+    trusted key manager of the profile.
     """
     state = get_chain_client().read_profile(
         profile=profile_address, controller=controller, digest=bytes(32), signature=b""

@@ -3,10 +3,10 @@ The deletion of an account by its owner: requested once, then continued until al
 
 1. `request` closes the account and ends its sessions.
 2. `end_billing`, run by beat, lets every app delete external data: the subscription and the customer at Stripe.
-3. `erase_due`, run by the owner of the tables, waits until nothing is in progress, and erases the data.
+3. `erase_due`, run by the owner of the tables, erases the data once nothing is in progress.
 
-Each step can be repeated, and continues where the previous one ended. Each app registers its part as an `AppDeletion`.
-Rows that accounting needs stay, with an anonymous user.
+Each step can be repeated, and a repeat continues where the previous run ended. Each app registers its part as an
+`AppDeletion`. Rows that accounting needs stay, with an anonymous user.
 """
 
 import logging
@@ -37,9 +37,9 @@ class AppDeletion:
     """
     One app's part in a deletion.
 
-    `end` calls external services such as Stripe, outside any transaction, and is retried on errors. `waits_for`
-    returns the work still in progress, or an empty text, and `erase` deletes; both run in one transaction of the
-    owner of the tables.
+    `end` calls external services such as Stripe, outside any transaction, and is retried on errors. `waits_for` returns
+    the work still in progress in words, or an empty text, and `erase` deletes the data. Both run in the same
+    transaction, as the owner of the tables.
     """
 
     waits_for: Callable[[User, datetime], str] = lambda user, now: ""
@@ -77,8 +77,8 @@ def end_billing(*, now: datetime) -> int:
     """
     Let the apps delete external data of all pending deletions; return for how many nothing is left.
 
-    Finished ones are checked again until they are erased: a request in progress when the account was closed may
-    have created another customer.
+    Finished ones are checked again until they are erased, because a request that was in progress when the account was
+    closed may have created another customer.
     """
     sweep, ended = Sweep("deletion"), 0
     for deletion in _unfinished():
@@ -105,7 +105,7 @@ def _end_billing(deletion: AccountDeletion, now: datetime) -> bool:
 
 
 def erase_due(*, now: datetime) -> int:
-    """Erase all deletions that have nothing in progress; return how many. Only the owner of the tables may."""
+    """Erase all deletions that have nothing in progress; return how many. Only the owner of the tables can do this."""
     sweep, erased = Sweep("deletion"), 0
     due = _unfinished().filter(status=_Status.BILLING_ENDED, requested_at__lte=now - QUIET_TIME)
     for deletion in due:
@@ -139,7 +139,7 @@ def _erase(deletion: AccountDeletion, now: datetime) -> bool:
 
 
 def _forget(user: User) -> None:
-    """Keep the referenced row without personal data. The profile can then sign in as a new user."""
+    """Remove personal data from the user's row, which stays. The profile can then sign in as a new user."""
     SignInSession.objects.filter(user=user).delete()
     Note.objects.filter(person=user).delete()
     ProfileCard.objects.filter(user=user).delete()

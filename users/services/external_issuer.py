@@ -1,8 +1,9 @@
 """
-The external issuer, where one is configured: its tokens, and the keys that verify them.
+The external issuer, if one is configured: its tokens, and the keys that verify them.
 
-Beat fetches the keys and requests read them. So a request never waits for the issuer's
-network, and users stay signed in while the issuer is unreachable: the last valid set stays.
+A task of beat fetches the keys, and requests read them from the database. A request therefore
+never waits for the issuer's network, and users stay signed in while the issuer is unreachable:
+the last valid key set stays in use.
 """
 
 import logging
@@ -34,7 +35,7 @@ class _IssuerKeysBackend(KeySetBackend):
                 try:
                     return PyJWK(key)
                 except (InvalidKeyError, PyJWKError):
-                    # A key of an unsupported kind is ignored.
+                    # Ignore a key of an unsupported kind.
                     return None
         return None
 
@@ -44,7 +45,7 @@ class ExternalAccessToken(AccessToken):
 
     @classmethod
     def reads(cls, raw_token: bytes) -> bool:
-        """Return whether the token claims to be the issuer's; unverified."""
+        """Return whether the token claims to be the issuer's; does not verify it."""
         try:
             claims = jwt.decode(raw_token, options={"verify_signature": False})
         except jwt.InvalidTokenError:
@@ -94,7 +95,7 @@ def _usable_keys(document: Any) -> list[dict[str, Any]]:
 
 
 def _is_usable(key: dict[str, Any]) -> bool:
-    # With a symmetric key in a public document, anyone could sign.
+    # Anyone could sign with a symmetric key from a public document.
     return (
         key.get("kty") in _PUBLIC_KEY_TYPES
         and isinstance(key.get("kid"), str)

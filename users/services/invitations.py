@@ -1,8 +1,8 @@
 """
 Invitations: how a member of staff gets a password that no other person has seen.
 
-Approval creates one: for a new account, or to replace a lost password. The approver is shown a code, and the colleague
-who manages staff makes a link; the person needs both. So neither of the two can take the account over.
+An approval creates an invitation, for a new account or to replace a lost password. The approver is shown a code, and a
+colleague who manages staff creates a link. The person needs both, so neither of the two can take over the account.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _LINK_BYTES, _CODE_DIGITS = 32, 8
 
 
 class Outcome(Enum):
-    """What came of a code and a new password."""
+    """The outcome of submitting a code and a new password."""
 
     ACCEPTED = "accepted"
     WRONG_CODE = "wrong code"
@@ -31,7 +31,7 @@ class Outcome(Enum):
 
 
 def prepare(person: User, *, approved_by: User) -> str:
-    """Invite the person again, and return the code, which is shown only now. Joins the caller's transaction."""
+    """Invite the person, also again; return the code, which is shown only now. Joins the caller's transaction."""
     code = f"{secrets.randbelow(10**_CODE_DIGITS):0{_CODE_DIGITS}}"
     Invitation.objects.update_or_create(
         user=person,
@@ -56,7 +56,7 @@ def make_link(person: User, *, actor: User) -> str:
     Return the token of a new link, which is shown only now and replaces an earlier link.
 
     Raises:
-        PermissionDenied: the person is not invited, or `actor` has the code.
+        PermissionDenied: the person is not invited, or `actor` knows the code.
     """
     others = Invitation.objects.open().filter(user=person).exclude(approved_by=actor)
     token = secrets.token_urlsafe(_LINK_BYTES)
@@ -67,9 +67,9 @@ def make_link(person: User, *, actor: User) -> str:
 
 def link_for_member(person: User) -> str:
     """
-    Return the token of the link for a member without a profile, which is sent to the person.
+    Return the token of the link for a member without a profile, which is e-mailed to the person.
 
-    Staff who can make links cannot read the e-mail, and the owner who has the code cannot either.
+    Neither staff nor the owner who has the code can read that e-mail.
     """
     token = secrets.token_urlsafe(_LINK_BYTES)
     Invitation.objects.filter(user=person, user__is_member=True).update(link_hash=_hash(token))
@@ -77,14 +77,14 @@ def link_for_member(person: User) -> str:
 
 
 def invited_by(token: str, *, is_member: bool = False) -> Invitation | None:
-    """Return the open invitation of the link, of staff or of a member without a profile."""
+    """Return the open invitation of this link, for staff or, with `is_member`, for a member without a profile."""
     rows = Invitation.objects.open(is_member=is_member)
     return rows.filter(link_hash=_hash(token)).select_related("user").first()
 
 
 @transaction.atomic
 def accept(*, token: str, code: str, password: str, is_member: bool = False) -> Outcome:
-    """Give the person of the link this password, once; a wrong code counts, and several close the invitation."""
+    """Set the invited person's password, once. Wrong codes are counted, and several of them close the invitation."""
     rows = Invitation.objects.open(is_member=is_member).select_for_update(of=("self",)).select_related("user")
     invitation = rows.filter(link_hash=_hash(token)).first()
     if invitation is None:

@@ -1,9 +1,9 @@
 """
 The name and picture of a profile (LSP-3), read at most once a day, by a worker.
 
-Their content is untrusted. Only public addresses are fetched (`gateway.common.public_http`), responses are bounded and
-must have the hash stored on chain, and a picture must be of a type without scripts. On any error there is no card; no
-request waits for it.
+The content is untrusted. Only public addresses are fetched (`gateway.common.public_http`), responses are bounded and
+must match the hash stored on chain, and a picture must be of a type that cannot contain scripts. On any error there is
+no card, and no request waits for one.
 """
 
 import json
@@ -36,7 +36,7 @@ class NoCard(Exception):
 
 
 def refresh_if_old(*, user: User, now: datetime) -> None:
-    """Enqueue reading the card after the commit, unless it was read recently or is switched off."""
+    """Enqueue a task that reads the card after the commit, unless it was read recently or cards are switched off."""
     if not settings.IPFS_GATEWAY_URL:
         return
     if not ProfileCard.objects.filter(user=user, refreshed_at__gt=now - KEPT).exists():

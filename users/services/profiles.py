@@ -26,7 +26,7 @@ def user_of_profile(*, profile_address: str) -> User:
 
 
 def _create(profile_address: str) -> User:
-    # Without a usable password, a profile's user can never sign in to the admin.
+    # No usable password, so that a profile's user can never log in to the admin.
     defaults = {"username": profile_address, "password": make_password(None)}
     with transaction.atomic():
         user, created = User.objects.get_or_create(profile_address=profile_address, defaults=defaults)

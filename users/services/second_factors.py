@@ -1,7 +1,7 @@
 """
 Second factors that staff set up themselves: a phone, and recovery codes in case it is lost.
 
-An unconfirmed device allows its owner to set it up. An approval creates it (for a new account or a reset); its owner,
+An unconfirmed device allows its owner to set it up. An approval creates it, for a new account or a reset. Its owner,
 who has the password, confirms it with a code from the phone. A person without any device cannot log in.
 """
 
@@ -20,7 +20,7 @@ _CODES, _CODE_BYTES, _GROUP = 10, 10, 4
 
 
 def offer_phone(person: User) -> Phone:
-    """Allow the person to set up a new phone; the current one works until then."""
+    """Allow the person to set up a new phone; the current one works until the new one is confirmed."""
     Phone.objects.filter(user=person, confirmed=False).delete()
     phone: Phone = Phone.objects.create(user=person, name="phone", confirmed=False)
     return phone
@@ -35,7 +35,7 @@ def offered_phone(person: User, *, now: datetime) -> Phone | None:
 
 
 def must_enrol(person: User, *, now: datetime) -> bool:
-    """Whether the person has only a password and may set up a phone."""
+    """Return whether the person has only a password, but may set up a phone."""
     has_phone = Phone.objects.filter(user=person, confirmed=True).exists()
     return not has_phone and offered_phone(person, now=now) is not None
 
@@ -43,7 +43,7 @@ def must_enrol(person: User, *, now: datetime) -> bool:
 @transaction.atomic
 def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[Phone, list[str]] | None:
     """
-    Confirm the offered phone as the person's only one if it shows this code; return it, and new recovery codes.
+    Confirm the offered phone as the person's only one if this is its code; return it, and new recovery codes.
 
     The recovery codes are returned only now. Returns None if the code is wrong or no phone is offered.
     """
@@ -53,8 +53,8 @@ def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[Phone, l
 
 @transaction.atomic
 def prove_offered(person: User, *, number: str, now: datetime) -> Phone | None:
-    """Confirm the offered phone as the person's only one if it shows this code; None otherwise."""
-    # Of two concurrent requests, the second finds no offer.
+    """Confirm the offered phone as the person's only one, and return it; None if this is not its code."""
+    # Of two concurrent requests, the second finds no unconfirmed phone.
     offered = offered_phone(person, now=now)
     phone: Phone | None = (
         Phone.objects.select_for_update().filter(pk=offered.pk, confirmed=False).first() if offered else None
@@ -94,7 +94,7 @@ def proves(person: User, *, token: str) -> bool:
 
 
 def is_number(token: str) -> bool:
-    """Whether the text has the form of a phone's code; recovery codes are longer."""
+    """Return whether the text has the form of a phone's code; recovery codes are longer."""
     return token.strip().isdigit() and len(token.strip()) <= 8
 
 

@@ -1,8 +1,8 @@
 """
-Sign-in sessions: opened by a sign-in, refreshed by one-time tokens, ended for all their tokens at once.
+Sign-in sessions: opened by a sign-in, refreshed with one-time tokens, and ended together with all their tokens.
 
-A refresh token that is used again after its grace has two holders, one of them possibly an
-attacker, so the whole session ends.
+If a refresh token is used again after its grace period, two parties have it, one of them
+possibly an attacker, so the whole session ends.
 """
 
 import logging
@@ -87,7 +87,7 @@ def require_active(holder: TokenHolder, *, now: datetime) -> None:
     """
     Refuse a verified token whose session or account has ended; costs one query.
 
-    For requests that fail before their own session check: an ended session is reported first.
+    For requests that fail before their own session check, because an ended session takes precedence over other errors.
 
     Raises:
         SessionEnded, AccountInactive: the session or the account has ended.
@@ -110,7 +110,7 @@ def end_all(*, user_id: int, reason: SignInSession.Reason, now: datetime) -> int
 
 def sign_out(*, user_id: int, session_id: uuid.UUID | None, token: str | None, now: datetime) -> None:
     """
-    End the session of the access token and, where the same user's refresh token is sent, that one's too.
+    End the session of the access token, and that of the refresh token `token`, if it is the same user's.
 
     A refresh token that is unknown or belongs to another user changes nothing.
     """
@@ -137,9 +137,9 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
 
     Raises:
         RefreshTokenUnknown, SessionEnded, AccountInactive: the session or the account has ended.
-        RefreshTokenReused: it was already exchanged; the session has ended.
+        RefreshTokenReused: the token was already exchanged; the session has ended.
         ControllerRevoked: the controller lost SIGN, or the key manager changed; the session has ended.
-        NodeUnavailable: that cannot be checked now; the token stays valid.
+        NodeUnavailable: the controller cannot be checked now; the token stays valid.
     """
     # 1. Without a lock and before any node read: refuse invalid tokens.
     row = queries.refresh_token(token_hash=hash_of(token))
@@ -154,7 +154,8 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
         end(session_id=session.pk, reason=SignInSession.Reason.CONTROLLER_REVOKED, now=now)
         security_log.warning("the controller lost SIGN, session %s ended", session.pk)
         raise ControllerRevoked("The controller that signed in may no longer sign for the profile.")
-    # 3. Under the lock: create the one child. The session is ended after it, since raising here would roll that back.
+    # 3. Under the lock: create the one child. A reused token ends the session outside this transaction, which the error
+    # would roll back.
     child = next_refresh_token(token)
     with transaction.atomic(durable=True):
         rotated = _rotate(session.pk, row.pk, hash_of(child), now)
@@ -165,10 +166,10 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
 
 def _rotate(session_id: uuid.UUID, token_id: int, child_hash: str, now: datetime) -> bool:
     """
-    Create the token's one child; False if it was exchanged too long ago.
+    Create the token's one child; return False if the token was exchanged longer ago than the grace period.
 
     Raises:
-        SessionEnded: the session ended during the node read.
+        SessionEnded: the session ended while the node was queried.
     """
     session = SignInSession.objects.select_related("user").select_for_update(of=("self",)).get(pk=session_id)
     _require_active(session, now)

@@ -31,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 STATEMENT = "Sign in to the credit relay gateway. This costs nothing and sends no transaction."
 MAX_OPEN_PER_CLIENT = 20
-# Beyond this, open challenges are deleted, first those of the clients and sites that have the most.
+# If a profile has more open challenges, some are deleted, first those of the clients and sites with the most.
 MAX_OPEN_PER_PROFILE = 10_000
-# The part of the limit that is deleted at a time, so that not every request deletes.
+# The part of the limit to delete at a time, so that not every request must delete.
 _PART_DELETED = 0.1
 _KEPT_AFTER_EXPIRY = timedelta(hours=1)
 _ALPHABET = string.ascii_letters + string.digits
-# 22 letters of 62 are 131 bits.
+# 22 characters out of 62 have 131 bits.
 _NONCE_LETTERS = 22
 # The suffix of ERC-6492 signatures for contracts that are not deployed yet.
 _WRAPPED_SUFFIX = bytes.fromhex("6492" * 16)
@@ -45,10 +45,10 @@ _WRAPPED_SUFFIX = bytes.fromhex("6492" * 16)
 
 def request_challenge(*, profile_address: str, client: str, site: str, now: datetime) -> SignInChallenge:
     """
-    Return a new challenge for the profile, unless a node answers at once that the address has no profile.
+    Return a new challenge for the profile, unless a quick probe of a node shows that the address has no profile.
 
     Raises:
-        ProfileNotDeployed, UntrustedCode: there is no profile; without an answer the challenge is issued.
+        ProfileNotDeployed, UntrustedCode: there is no profile. If no node answers in time, the challenge is issued.
     """
     controllers.require_profile_code(profile_address=profile_address)
     return issue_challenge(profile_address=profile_address, client=client, site=site, now=now)
@@ -58,10 +58,10 @@ def issue_challenge(*, profile_address: str, client: str, site: str = "", now: d
     """
     Return a new challenge for the profile without checking that it exists.
 
-    A client has at most `MAX_OPEN_PER_CLIENT` open challenges of a profile; its own oldest are
-    deleted. A profile has about `MAX_OPEN_PER_PROFILE`; beyond that those go first of which the
-    site has newer ones, most of all where the client has. So no caller is refused, and a caller who floods a profile
-    deletes their own challenges and not its owner's.
+    A client has at most `MAX_OPEN_PER_CLIENT` open challenges of a profile; beyond that, its
+    oldest ones are deleted. A profile has about `MAX_OPEN_PER_PROFILE`; beyond that, challenges of clients and sites
+    with many newer ones are deleted first. No caller is therefore refused, and a caller who floods a profile deletes
+    only their own challenges, not the owner's.
     """
     nonce = "".join(secrets.choice(_ALPHABET) for _ in range(_NONCE_LETTERS))
     expires_at = now + settings.AUTH_CHALLENGE_LIFETIME
@@ -123,7 +123,7 @@ def _delete_surplus(profile_address: str, now: datetime) -> None:
         db.all_rows(_DELETE_SURPLUS, {"profile": profile_address, "now": now, "count": max(surplus, part)})
 
 
-# Every client's newest challenge comes before any client's second, and every site's first before any site's second.
+# Ranks challenges to keep: every client's newest before any client's second, and likewise for sites.
 _DELETE_SURPLUS = """
 DELETE FROM users_signinchallenge WHERE id IN (
     SELECT id FROM (
@@ -145,13 +145,13 @@ RETURNING id
 
 def consume_challenge(*, nonce: str, profile_address: str | None, now: datetime) -> SignInChallenge:
     """
-    Take the challenge of this nonce, once.
+    Use up the challenge of this nonce.
 
-    One conditional UPDATE decides between simultaneous requests. `profile_address`,
-    where the client sent it, must be the challenge's.
+    A conditional UPDATE lets only one of several concurrent requests succeed. If the
+    client sent a `profile_address`, it must be the challenge's.
 
     Raises:
-        ChallengeUnknown, ChallengeExpired, ChallengeUsed: there is nothing to take.
+        ChallengeUnknown, ChallengeExpired, ChallengeUsed: there is no open challenge of this nonce.
         ChallengeForeign: the nonce was issued for another profile; it stays open.
     """
     challenges = SignInChallenge.objects.filter(nonce=nonce)
@@ -186,7 +186,7 @@ def sign_in(
 
     Raises:
         UnusableSignature: the signature is malformed; the nonce stays open.
-        ChallengeUnknown, ChallengeExpired, ChallengeUsed, ChallengeForeign: the nonce is not this message's.
+        ChallengeUnknown, ChallengeExpired, ChallengeUsed, ChallengeForeign: the nonce cannot be used for this message.
         NodeUnavailable: no node answers; the nonce is used up.
         ProfileNotDeployed, UntrustedCode: the address is not a trusted profile.
         SignatureNotByController, SignPermissionMissing: the signing key lacks the permission.
@@ -198,7 +198,7 @@ def sign_in(
             "Signatures of profiles that are not deployed yet (ERC-6492) are not accepted."
         )
     plain = normalise_signature(signature, chain_id=get_chain().id)
-    # 2. Use up the nonce before any node read, so that no attempt can be repeated.
+    # 2. Use up the nonce before any node request, so that no attempt can be repeated.
     challenge = consume_challenge(nonce=nonce, profile_address=profile_address, now=now)
     # 3. Read the chain, outside any transaction.
     try:
@@ -206,7 +206,7 @@ def sign_in(
             profile_address=challenge.profile_address, message=challenge.message, signature=plain
         )
     except NodeUnavailable as error:
-        # Elsewhere a 503 means: send the same request again. Here the nonce is used up.
+        # After other 503s, callers resend the same request. Here they cannot, because the nonce is used up.
         detail = (
             "No chain node answers, and the nonce is used up. Wait, request a new nonce and sign its message."
         )
@@ -237,7 +237,7 @@ def _signed_another(challenge: SignInChallenge, signature: bytes, client: str, n
 
 
 def _require_our_chain(challenge: SignInChallenge, signature: bytes) -> None:
-    """Refuse a message in which the wallet has replaced the chain id by that of its own network."""
+    """Refuse a message in which the wallet has replaced the chain id with that of its own network."""
     ours = get_chain().id
     messages = {
         challenge.message.replace(f"\n{_chain_line(ours)}\n", f"\n{_chain_line(other)}\n"): other
@@ -263,6 +263,6 @@ def purge(*, now: datetime) -> None:
 
 
 def purge_challenges(*, now: datetime) -> int:
-    """Delete challenges that expired a while ago; return how many. Until then their errors stay precise."""
+    """Delete challenges that expired a while ago; return how many. They are kept that long for precise errors."""
     deleted, _ = SignInChallenge.objects.filter(expires_at__lt=now - _KEPT_AFTER_EXPIRY).delete()
     return deleted

@@ -1,9 +1,9 @@
 """
 Staff accounts: the first three, and resets of passwords and second factors, which need approval.
 
-Approvals need two people, and only a third one, of support, may ask for credits. `begin` creates them from the command
-line, only while they are missing; later accounts and roles are requested in the admin. `reset_only_one` resets an
-account that no other person can reset.
+Approvals need two people, and only a third person, in support, may request credits. `begin` creates these three from
+the command line, while they are missing; later accounts and roles are requested in the admin. `reset_only_one` resets
+an account that no other person can reset.
 """
 
 import secrets
@@ -20,7 +20,7 @@ from users.errors import StaffStarted
 from users.models import Phone, User
 from users.services import invitations, second_factors
 
-# Each of the first two decides the requests of the other, including staff accounts. Support requests credits.
+# Each of these two roles decides the other's requests, including those for staff accounts. Support requests credits.
 DECIDING_ROLES = ("operations", "finance")
 FIRST_ROLES = (*DECIDING_ROLES, "support")
 _PASSWORD_BYTES = 18
@@ -61,7 +61,7 @@ def reset_only_one(*, username: str, role: str) -> str:
     """
     Return a new password for the only staff account of `role`, which sets up a phone at the next login.
 
-    For a person who can no longer log in and without whom no reset could be requested or approved.
+    This is for a person who cannot log in any more, and without whom no reset can be requested or approved.
 
     Raises:
         StaffStarted: no such account has the role, or others can request and approve the reset.
@@ -90,7 +90,7 @@ def _lock_active() -> QuerySet[User]:
 
 
 def lock_out(person: User) -> None:
-    """Take the password of a member of staff away, which also ends their sessions; a reset lets them in again."""
+    """Remove the password of a member of staff, which also ends their sessions; a reset lets them log in again."""
     person.set_unusable_password()
     person.save(update_fields=["password"])
 

@@ -19,13 +19,13 @@ SAVE = form_kind(
 
 
 def trusts_any_code() -> bool:
-    """Return whether profiles with untrusted code are served too (`CHAIN_TRUST=open`)."""
+    """Return whether the service also accepts profiles with untrusted code (`CHAIN_TRUST=open`)."""
     return bool(settings.CHAIN_TRUST == "open")
 
 
 def request(*, kind: str, address: str, name: str, actor: User, reason: str) -> ApprovalRequest | None:
     """
-    Request trust in the implementation at `address`; None if it has a row, trusted or not.
+    Request trust in the implementation at `address`; return None if there is a row for it, trusted or not.
 
     Raises:
         PermissionDenied, ReasonRequired: see `approvals.ask`.

@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from gateway.common.tasks import touch_alive_file
 from users.services import deletion
 
-# The health check requires a file younger than a minute.
+# How often to renew the health check's file, which must be younger than a minute.
 _ALIVE_SECONDS = 20
 _OWNS_THE_LEDGER = (
     "SELECT pg_has_role(current_user, relowner, 'USAGE') FROM pg_class WHERE oid = 'credits_entry'::regclass"
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             raise CommandError("Only the owner of the tables may erase. Use the DATABASE_URL of migrate.")
 
     def _pause(self, seconds: float, ending: threading.Event) -> None:
-        """Sleep until the next run or the signal to stop, and keep the health check's file fresh."""
+        """Sleep until the next run or the signal to stop, and renew the health check's file meanwhile."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and not ending.is_set():
             touch_alive_file()

@@ -121,9 +121,9 @@ def _has_profile(owner: User | None) -> bool:
 
 class OwnedAdmin(OwnedRows):
     """
-    Rows that belong to one user, or to none if a sponsor owns the account.
+    Rows of an account that a user owns, or a sponsor.
 
-    They are searchable by a profile address, whole, its beginning or its end, in any casing.
+    Staff can search them by a complete profile address, its beginning or its end, in any casing.
     """
 
     ordering = ("-id",)
@@ -136,7 +136,7 @@ class OwnedAdmin(OwnedRows):
         people = people_like(term)
         if people:
             return rows.filter(**{f"{self.owner_path}__in": people})
-        # Each column has its own index; combined with the address, none would be used.
+        # Each column has its own index. Combined with the address in one condition, none would be used.
         own = [Q(**{lookup: term}) for lookup in self.search_fields]
         return rows.filter(reduce(or_, own)) if own else rows.none()
 
@@ -183,7 +183,7 @@ class CreditEntryAdmin(Exportable, OwnedAdmin):
 
 @admin.register(ExpiryRule)
 class ExpiryRuleAdmin(ApprovedForm, AppendOnlyAdmin):
-    """When given credits expire. A new rule is added after approval; none is ever changed or deleted."""
+    """Rules for when given credits expire. A new rule needs approval; a rule is never changed or deleted."""
 
     saves = form_kind(
         name="set_expiry",
@@ -198,7 +198,7 @@ class ExpiryRuleAdmin(ApprovedForm, AppendOnlyAdmin):
 
 @admin.register(ExpiringLot)
 class ExpiringLotAdmin(OwnedAdmin):
-    """Given credits whose expiry was announced."""
+    """Lots of given credits whose expiry was announced."""
 
     owner_path = "entry__account__user"
     list_display = ("id", "profile", "entry", "credits", "expires_at", "announced_at")
@@ -228,7 +228,7 @@ def _check_ceiling(ceiling: UnbackedCeiling) -> None:
 
 @admin.register(UnbackedCeiling)
 class UnbackedCeilingAdmin(ApprovedForm, AppendOnlyAdmin):
-    """Ceilings on new debt and check-in credits. A new one is added after approval and is in force at once."""
+    """Ceilings on new debt and check-in credits. A new ceiling needs approval and is in force at once."""
 
     saves = form_kind(
         name="add_unbacked_ceiling",

@@ -1,4 +1,4 @@
-"""Django finds the app here."""
+"""The app's configuration."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ def _open_account(*, user: "User", **_: Any) -> None:
 
 
 class CreditsConfig(AppConfig):
-    """The ledger. Every new user gets an account, and the debts of earlier ones, in the transaction that creates it."""
+    """The ledger. A new user gets an account, with the debts of deleted ones, in the transaction of its creation."""
 
     name = "credits"
 

@@ -16,7 +16,7 @@ class InsufficientCredits(DomainError):
     def __init__(
         self, *, required: int, available: int, debt_limit: int, lendable: int | None = None
     ) -> None:
-        """`lendable` is the debt that the service still allows to all users today; None if it is not known."""
+        """`lendable` is the debt that the service still allows to all users together today; None if it is not known."""
         detail = f"You need {required} credits; you have {available}, and your debt limit is "
         if lendable is not None and available + debt_limit >= required:
             debt_limit = min(debt_limit, max(0, -available) + lendable)

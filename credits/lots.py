@@ -1,20 +1,20 @@
 """
-Lots: which credits a use has taken. Nothing is stored; the rule is a fold over the entries of one account.
+Lots: which credits each use has taken. Nothing is stored; lots are computed from the entries of one account.
 
 The rule, version 2:
 
 1. An entry that adds credits opens a *lot*. A lot of collected money is *paid*, every other lot is *given*.
 2. A use takes given lots before paid ones, and of each kind the oldest first.
-3. An entry that names an earlier one takes that entry's lot first: a clawback the lot of its own invoice, the reversal
-   of an earning the earning's, an expiry the lot that expires. The rest is taken by rule 2. A transfer takes the paid
+3. An entry that names an earlier one first takes that entry's lot: a clawback the lot of its own invoice, the reversal
+   of an earning the earning's, an expiry the lot that expires. It takes the rest by rule 2. A transfer takes the paid
    lot that it names, and opens a paid lot with the sponsor; a clawback of transferred credits takes that one first.
-4. The uncovered rest is *debt*, not a lot: the next credits pay it, the oldest use first.
+4. The rest that no lot covers is *debt*, not a lot: the next credits pay it, the oldest use first.
 5. A charge that is reversed returns to the lots that it took. Reinstated money returns what its clawbacks took, the
    newest clawback first: what they took from other lots, then what they took from its own.
 6. Credits that return to a lot whose reversal took other lots are taken by that reversal, which returns those lots.
-7. Where less than everything returns, debt returns first, then lots in the reverse order of rule 2.
+7. If only a part returns, debt returns first, then lots in the reverse order of rule 2.
 
-So the remaining credits of all lots, less the debt, are the balance; and never are there both.
+The balance is therefore the sum of the remaining credits of all lots, less the debt; only one of the two is not zero.
 """
 
 from collections import Counter
@@ -42,13 +42,13 @@ def clawback_key(*, invoice_id: str, number: int, lot_entry: int | None = None) 
 
 
 def transfer_keys(*, transfer_id: int, lot_entry: int) -> tuple[str, str]:
-    """Return the keys of the pair of entries that transfer credits of a lot: of the person's, and of the sponsor's."""
+    """Return the keys of the two entries that transfer credits of a lot: the person's, and the sponsor's."""
     name = f"{_TRANSFERRED}{transfer_id}:{lot_entry}"
     return f"{name}:out", f"{name}:in"
 
 
 class Posting(NamedTuple):
-    """What the rule reads of an entry."""
+    """The columns of an entry from which lots are computed."""
 
     entry_id: int
     key: str
@@ -59,10 +59,10 @@ class Posting(NamedTuple):
 @dataclass(slots=True, eq=False)
 class Lot:
     """
-    The credits that one entry added, and the rest of them.
+    The credits that one entry added, and how many of them are left.
 
-    `taken` has the credits that uses took of it, by the source of the use. `claimed` are those that its own reversals
-    have taken, from whatever lot.
+    `taken` has the credits that uses took from the lot, by the source of the use. `claimed` is the number of credits
+    that the lot's own reversals have taken, from any lot.
     """
 
     entry_id: int
@@ -81,13 +81,13 @@ class Lot:
 
     @property
     def kept(self) -> int:
-        """Its credits after its own reversals and transfers, used or not."""
+        """The lot's credits after its own reversals and transfers, used or not."""
         return self.granted - self.claimed - self.taken[TRANSFER]
 
 
 @dataclass(slots=True, eq=False)
 class Use:
-    """An entry that took credits: how many of each lot, and how many are debt."""
+    """An entry that took credits: how many from each lot, and how many as debt."""
 
     key: str
     source: str
@@ -97,17 +97,17 @@ class Use:
 
 
 class Lots:
-    """The lots, uses and debt of one account after the entries that were posted so far, by account version."""
+    """The lots, uses and debt of one account after the entries posted so far, in the order of account versions."""
 
     def __init__(self, postings: Iterable[Posting] = ()) -> None:
         self._by_key: dict[str, Lot] = {}
         self._by_entry: dict[int, Lot] = {}
-        # Given lots, then paid ones; and the place of the first of each kind that may have credits left.
+        # Given lots, then paid ones; and for each kind the place of the first lot that may have credits left.
         self._kinds: tuple[list[Lot], list[Lot]] = ([], [])
         self._first = [0, 0]
         self._uses: dict[str, Use] = {}
         self._debtors: list[Use] = []
-        # Lots with reversals of their own.
+        # Lots that have their own reversals.
         self._reversed: dict[Lot, None] = {}
         for posting in postings:
             self.post(posting)
@@ -122,7 +122,7 @@ class Lots:
             yield from (lot for lot in lots if lot.remaining)
 
     def unheld(self, held: int) -> Iterator[tuple[Lot, int]]:
-        """Yield the lots with what open holds would not take of them, in the order in which a use takes them."""
+        """Yield the lots, each with the credits that open holds would leave, in the order in which a use takes them."""
         for lot in self.in_order():
             reserved = min(held, lot.remaining)
             held -= reserved
@@ -131,9 +131,9 @@ class Lots:
 
     def transferable(self, held: int) -> Iterator[tuple[Lot, int]]:
         """
-        Yield the paid lots with what a transfer may take of each, the oldest first.
+        Yield the paid lots with the credits that a transfer may take of each, oldest first.
 
-        Of a payment of which something was refunded or disputed, nothing.
+        Omits lots of payments of which a part was refunded or disputed.
         """
         return ((lot, left) for lot, left in self.unheld(held) if lot.is_paid and not lot.claimed)
 
@@ -142,7 +142,7 @@ class Lots:
         return self._by_entry.get(entry_id)
 
     def use(self, key: str) -> Use | None:
-        """Return the use of an entry; None for one that was reversed."""
+        """Return the use of the entry with this key; None if it was reversed."""
         return self._uses.get(key)
 
     @property
@@ -158,7 +158,7 @@ class Lots:
         return sum(use.debt for use in self._debtors)
 
     def debt_by_source(self) -> Counter[str]:
-        """Return the debt by the source of the uses that made it."""
+        """Return the debt by the source of the uses that caused it."""
         owed: Counter[str] = Counter()
         for use in self._debtors:
             owed[use.source] += use.debt
@@ -183,7 +183,7 @@ class Lots:
         self._by_key[lot.key] = self._by_entry[lot.entry_id] = lot
 
     def _own_lot(self, posting: Posting) -> Lot | None:
-        """Return the lot of the entry that this one names, if there is one."""
+        """Return the lot of the entry that this entry names, if any."""
         key = posting.key
         if posting.source == EntrySource.PAYOUT_CLAWBACK and key.startswith(_CLAWBACK):
             invoice, _, *transferred = key.removeprefix(_CLAWBACK).split(":")
@@ -238,7 +238,7 @@ class Lots:
                 restored -= self._give_back(use, restored, keeping=keeping)
 
     def _give_back(self, use: Use, most: int, *, keeping: Lot | None = None) -> int:
-        """Return credits that a use took, as rule 7 orders them, and how many that were; none of the lot `keeping`."""
+        """Give back credits that a use took, in the order of rule 7, except from the lot `keeping`; return how many."""
         returned = min(use.debt, most)
         use.debt -= returned
         if returned and not use.debt:
@@ -271,7 +271,7 @@ class Lots:
         return False
 
     def _move(self, lot: Lot, use: Use, credits: int) -> int:
-        """Have the use take these credits of the lot, or return them if negative; return how many."""
+        """Move credits from the lot to the use, or back if negative; return how many."""
         if credits:
             lot.remaining -= credits
             lot.taken[use.source] += credits
@@ -284,5 +284,5 @@ class Lots:
 
 
 def _order(lot: Lot) -> tuple[bool, int]:
-    """Return the place of a lot by rule 2."""
+    """Return the sort key of a lot by rule 2."""
     return lot.is_paid, lot.place

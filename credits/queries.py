@@ -1,4 +1,4 @@
-"""Read the ledger: balances, entries, the allowance of the paid period, reconciliation runs."""
+"""Reads of the ledger: balances, entries, the allowance of the paid period, and reconciliation runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -73,11 +73,11 @@ RENEWAL_GRACE = timedelta(hours=72)
 @dataclass(frozen=True, kw_only=True)
 class PaidPeriod:
     """
-    The period that was paid for last, with its payout in credits.
+    The latest paid period, with its payout in credits.
 
-    `renews` while the subscription is active or past due and not cancelling: the allowance then continues for
-    `RENEWAL_GRACE` after `ends_at`. `resets_at` is the end of the provider's current period, where that is later
-    than `ends_at`.
+    `renews` is set while the subscription is active or past due and not being cancelled; the allowance then continues
+    for `RENEWAL_GRACE` after `ends_at`. `resets_at` is the end of Stripe's current period if that is later than
+    `ends_at`.
     """
 
     credits: int
@@ -96,7 +96,7 @@ class PaidPeriod:
 
 
 def period_runs(*, now: str) -> str:
-    """Return the SQL of `PaidPeriod.runs_at` for `credits_allowance AS allowance`; `now` is SQL, too."""
+    """Return `PaidPeriod.runs_at` as SQL for `credits_allowance AS allowance`; `now` is an SQL expression."""
     hours = RENEWAL_GRACE // timedelta(hours=1)
     grace = f"CASE WHEN allowance.renews THEN interval '{hours} hours' ELSE interval '0' END"
     return f"(allowance.starts_at <= {now} AND {now} < allowance.ends_at + {grace})"
@@ -139,20 +139,20 @@ def period_from(columns: Sequence[Any]) -> PaidPeriod | None:
 
 
 def has_earned(user: User) -> bool:
-    """Return whether the user has credits from payments or earnings that were not all taken back."""
+    """Return whether the user got credits from payments or earnings that were not all taken back."""
     row = db.first_row(HAS_EARNED, {"user": user.pk})
     return bool(row and row[0])
 
 
 class DebtTerms(NamedTuple):
-    """An account's debt limit in credits, and what the service still lends to all accounts today."""
+    """An account's debt limit, and the debt that the service still lends to all accounts today, in credits."""
 
     limit: int
     lendable: int
 
 
 def debt_terms(badge_debts: Sequence[tuple[int, int]]) -> list[DebtTerms]:
-    """Return the terms of each user, given with the debt limit of its badge, in one statement."""
+    """Return the terms of users, given as pairs of id and the debt limit of their badges; one statement."""
     params = {"users": [user for user, _ in badge_debts], "debts": [debt for _, debt in badge_debts]}
     return [DebtTerms(*row) for row in db.all_rows(_DEBT_TERMS, params)]
 
@@ -186,7 +186,7 @@ FROM credits_account AS account WHERE user_id = %(user)s
 
 
 class UnbackedCounts(NamedTuple):
-    """Credits that the service gave today without money or an earning behind them, and the ceiling on them."""
+    """The credits that the service gave today without a payment or an earning, and their ceiling."""
 
     debt: int
     check_ins: int

@@ -1,16 +1,16 @@
-"""How long credits last, compared with a person's own use: arithmetic on arguments."""
+"""How long credits last at a person's own rate of use; pure functions."""
 
 from datetime import timedelta
 from enum import StrEnum
 from math import ceil
 
-# Use is the average of these days, or of those since the first charge in them.
+# Use is the average over this period, or over the part of it since the first charge.
 USE_PERIOD = timedelta(days=14)
 LOW_DAYS = 3
 
 
 class Level(StrEnum):
-    """Whether the credits of a person last."""
+    """How long a person's credits will last."""
 
     ENOUGH = "enough"
     LOW = "low"
@@ -18,13 +18,13 @@ class Level(StrEnum):
 
 
 def daily_use(*, charged: int, since_first: timedelta) -> int:
-    """Return the credits of a day, rounded up; `since_first` is the time since the first charge, at least a day."""
+    """Return the credits used per day, rounded up; `since_first` is the time since the first charge, at least a day."""
     days = max(timedelta(days=1), min(since_first, USE_PERIOD)) / timedelta(days=1)
     return max(0, ceil(charged / days))
 
 
 def level_of(*, available: int, use: int) -> Level:
-    """Return the level of credits at a daily use; without use, all but none are enough."""
+    """Return the level of credits at a daily use; without use, any credits above 0 are enough."""
     if available <= 0:
         return Level.DEPLETED
     return Level.LOW if available < LOW_DAYS * use else Level.ENOUGH

@@ -12,7 +12,7 @@ from gateway.common import clock
 logger = logging.getLogger(__name__)
 
 
-# A whole ledger takes longer than other tasks may; the statement has its own timeout.
+# Reading the whole ledger may take longer than other tasks may; the statement has its own timeout.
 @shared_task(name="credits.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
 def reconcile_ledger(**_: Any) -> None:
     """
@@ -31,7 +31,7 @@ def reconcile_ledger(**_: Any) -> None:
         )
 
 
-# Folding many accounts takes longer than other tasks may.
+# Computing the lots of many accounts may take longer than other tasks may.
 @shared_task(name="credits.expire", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
 def expire(**_: Any) -> None:
     """Announce and post the expiry of given credits, where a rule is set."""

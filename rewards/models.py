@@ -23,10 +23,10 @@ from gateway.common.models import APPEND_ONLY
 
 FUNCTIONS = sql_functions.register(Path(__file__).parent)
 LARGEST_BONUS = Decimal(10)
-# What all modifiers of a type add at most.
+# The most that all modifiers of a type add together.
 MAX_MODIFIER_SUM = Decimal(1)
 LARGEST_EXPERIENCE = SAFE_INTEGER_MAX
-# Cashback is counted in ten-thousandths of a credit, because a fraction has four decimals.
+# Cashback is counted in ten-thousandths of a credit, because cashback fractions have four decimals.
 CREDIT_PARTS = 10_000
 
 
@@ -80,7 +80,7 @@ RETURN NULL;
 
 
 class Badge(models.Model):
-    """A level of a track and its benefits. Fractions add up with those of the other badge and of the modifiers."""
+    """A level of a track and its benefits. Its fractions are added to those of the other badge and the modifiers."""
 
     track = models.CharField(max_length=16, choices=BadgeTrack)
     name = models.CharField(max_length=64)
@@ -193,7 +193,7 @@ class ExperienceEntry(models.Model):
     base = models.BigIntegerField(
         help_text="Experience before the growth rate is applied; negative if taken back."
     )
-    # `base` times the growth rate of the badge at that total; a reversal takes at most the total.
+    # `base` times the growth rate of the badge at that total; a reversal takes back at most the total.
     amount = models.BigIntegerField(help_text="Experience posted.")
     total_after = models.BigIntegerField()
     key = models.CharField(max_length=255, help_text="Idempotency key, which names the cause.")
@@ -266,7 +266,7 @@ class ModifierQuerySet(models.QuerySet["Modifier"]):
 
 
 class Modifier(models.Model):
-    """A fraction added to the badges' bonus while `created_at <= t < expires_at`."""
+    """A fraction that is added to the badges' bonus while `created_at <= now < expires_at`."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="modifiers", db_index=False
@@ -305,5 +305,5 @@ class Modifier(models.Model):
 
     @property
     def bonus(self) -> Decimal:
-        """Return the fraction that it adds if no other modifier of its type is active."""
+        """Return the fraction that the modifier adds if no other one of its type is active."""
         return min(self.value, MAX_MODIFIER_SUM)

@@ -113,7 +113,7 @@ def badge_debt_of(*, user: User, now: datetime) -> int:
 
 def badge_debt(*, user: str, now: str) -> str:
     """
-    Return the SQL of the debt limit of a user's badges; `user` (an id) and `now` are SQL, too.
+    Return SQL for the debt limit of a user's badges; `user` (an id) and `now` are SQL expressions.
 
     It is the permanent badge's limit or, while an allowance runs, the subscriber badge's limit if that is larger.
     """
@@ -131,7 +131,7 @@ def badge_debt(*, user: str, now: str) -> str:
 
 
 _BADGE_DEBT_OF = badge_debt(user="%(user)s", now="%(now)s")
-# Here and where credits are held, `credits_debt_limit` decides.
+# `credits_debt_limit` decides here, as it does when credits are held.
 _DEBT_LIMIT_OF = f"""
 SELECT credits_debt_limit((SELECT id FROM credits_account WHERE user_id = %(user)s), ({_BADGE_DEBT_OF}))
 """  # noqa: S608 (expressions of our own)

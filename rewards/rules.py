@@ -1,9 +1,9 @@
 """
-The rules of rewards: arithmetic on arguments.
+The rules of rewards, as pure functions.
 
 Nothing here reads the database or the clock; callers pass rows and `now`. A user has the
 benefits of the permanent badge, of the subscriber badge while the allowance runs, and of
-the active modifiers. Fractions and attempts add up; of two debt limits the larger counts.
+the active modifiers. Fractions and attempts add up; of two debt limits, the larger applies.
 """
 
 from collections.abc import Iterable, Iterator
@@ -84,7 +84,7 @@ def _capped_sums(modifiers: Iterable[Modifier]) -> dict[ModifierType, Decimal]:
 
 
 def counted_fractions(modifiers: Iterable[Modifier]) -> Iterator[tuple[Modifier, Decimal]]:
-    """Yield each modifier with the fraction that it adds: its own, until those of its type reach the cap."""
+    """Yield each modifier with the fraction that it adds, which is its own until its type reaches the cap."""
     left = dict.fromkeys(ModifierType, MAX_MODIFIER_SUM)
     for modifier in modifiers:
         raised = ModifierType(modifier.modifier_type)

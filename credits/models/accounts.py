@@ -1,9 +1,9 @@
 """
 Accounts, the entries that explain their balances, and the runs that recompute the balances from the rows.
 
-An account is a running total of its entries and open holds, and the only ledger row that is locked.
-Its entries are append-only and form a chain without gaps: version n + 1 starts at the balance where version n
-ended. Single statements move a total together with the row that explains the move
+An account has the running totals of its entries and open holds. Moves of credits lock the account's row.
+Entries are append-only and form a chain without gaps: version n + 1 starts at the balance with which version n
+ended. A single statement changes a total together with the row that explains the change
 (`credits.services.statements`); `credits.services.reconciliation` recomputes the totals from the rows.
 """
 
@@ -26,7 +26,7 @@ class CreditAccount(models.Model):
     """
     Whole credits of one owner, a user or a sponsor.
 
-    `balance` is not constrained: a clawback or a higher gas price may overshoot.
+    `balance` has no lower limit in the database, because a clawback can make it negative.
     """
 
     user = models.OneToOneField(
@@ -67,10 +67,10 @@ class CreditAccount(models.Model):
     @property
     def person(self) -> Any:
         """
-        The user who owns it.
+        The user who owns the account.
 
         Raises:
-            ValueError: a sponsor owns it.
+            ValueError: a sponsor owns the account.
         """
         if self.user is None:
             raise ValueError(f"account {self.pk} is a sponsor's")
@@ -78,13 +78,13 @@ class CreditAccount(models.Model):
 
     @property
     def available(self) -> int:
-        """Credits that a new hold may take; negative for an account in debt."""
+        """The credits that a new hold may take without debt; negative for an account in debt."""
         return self.balance - self.held
 
 
 class EntrySource(models.TextChoices):
     SUBSCRIBED_PAYOUT = "SUBSCRIBED_PAYOUT"
-    # Credits bought beside a subscription.
+    # Credits bought without a subscription.
     CREDIT_PURCHASE = "CREDIT_PURCHASE"
     PUSH_ADS = "PUSH_ADS"
     VIDEO_ADS = "VIDEO_ADS"
@@ -98,40 +98,40 @@ class EntrySource(models.TextChoices):
     PAYOUT_CLAWBACK = "PAYOUT_CLAWBACK"
     STAFF_ADJUSTMENT = "STAFF_ADJUSTMENT"
     CREDIT_EXPIRY = "CREDIT_EXPIRY"
-    # What a deleted account owes, taken over by the next account of the same profile: a pair of entries.
+    # The debt of a deleted account, which the next account of the same profile takes over: a pair of entries.
     DEBT_TRANSFER = "DEBT_TRANSFER"
     # Paid credits that a person transfers to a sponsor: a pair of entries for each payment that they came from.
     TRANSFER_OUT = "TRANSFER_OUT"
     TRANSFER_IN = "TRANSFER_IN"
 
 
-# Sources that distinguish a user from a free identity: collected money, or a released earning.
+# Sources that show that a user is more than a free identity: collected money, or a released earning.
 PROOFS = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
-# Sources that reverse these. Transferred credits prove nothing for the person any more: a later clawback takes them
-# from the sponsor.
+# Sources that reverse them. Transferred credits do not count for the person any more, because a later clawback takes
+# them from the sponsor.
 DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK", "TRANSFER_OUT"]
 # Sources that are posted far less often than charges and earnings.
 RARE_SOURCES = [
     "SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT", "TRANSFER_IN"
 ]  # fmt: skip
-# Sources that a timeline shows with the relay call or the check-in that they belong to.
+# Sources that a timeline shows together with their relay call or check-in.
 OF_OTHER_LISTS = ["RELAY_TRANSACTION", "CREDITS_BACK", "CHECK_IN"]
 
-# Placing and raising holds, debt limits.
+# The SQL functions that place and raise holds, and compute debt limits.
 FUNCTIONS = sql_functions.register(
     Path(__file__).parents[1],
     {"kept_sources": "({})".format(", ".join(f"'{name}'" for name in [*PROOFS, *DISPROOFS]))},
 )
 
 
-# A key that can be searched whole or by prefix, both through the index of its constraint.
+# With this collation, the index of a key's constraint serves searches by the whole key and by prefix.
 KEY_OPTIONS: dict[str, Any] = {"max_length": 255, "db_collation": "C"}
 
 
 class CreditEntry(models.Model):
     """A change of a balance in whole credits, posted once and never altered."""
 
-    # The unique constraint (account, version) also serves "newest entries of an account".
+    # No index of its own: that of the constraint (account, version) also finds the newest entries of an account.
     account = models.ForeignKey(CreditAccount, models.PROTECT, related_name="entries", db_index=False)
     amount = models.BigIntegerField(help_text="Credits; negative for a charge.")
     source = models.CharField(max_length=32, choices=EntrySource)
@@ -169,28 +169,28 @@ class CreditEntry(models.Model):
             ),
         ]
         indexes = [
-            # Rows are in time order, so a month is a few pages.
+            # Rows are stored in time order, so a month occupies few pages.
             BrinIndex(fields=["created_at"], name="credits_entry_by_time", autosummarize=True),
-            # A user's earnings, newest first, without reading relay charges.
+            # Finds a user's earnings, newest first, without reading relay charges.
             models.Index(
                 fields=["account", "-account_version"],
                 condition=~Q(source=EntrySource.RELAY_TRANSACTION),
                 name="credits_entry_earnings",
             ),
-            # The entries that a timeline lists by themselves, without reading charges, cashback and check-ins.
+            # Finds the entries that a timeline lists by themselves, without reading charges, cashback and check-ins.
             models.Index(
                 fields=["account", "-account_version"],
                 condition=~Q(source__in=OF_OTHER_LISTS),
                 name="credits_entry_timeline",
             ),
-            # Whether a user has kept a payment or earning, without reading other entries.
+            # Finds out whether a user has kept a payment or earning, without reading other entries.
             models.Index(
                 fields=["account", "source"],
                 include=["amount"],
                 condition=Q(source__in=[*PROOFS, *DISPROOFS]),
                 name="credits_entry_proving",
             ),
-            # The entries that finance searches are rare among charges and earnings.
+            # Finds the entries that finance searches for, which are rare among charges and earnings.
             models.Index(
                 fields=["source", "-id"],
                 condition=Q(source__in=RARE_SOURCES),
@@ -214,8 +214,8 @@ class ReconciliationRun(models.Model):
     """
     One reconciliation. `finished_at` is empty while it runs, and stays empty if it fails.
 
-    `counts` has the numbers of rows compared and of findings; `findings` has the first of them, each with
-    `rule`, `have` (the row's value), `wanted` (the value by Stripe or the other rows) and `ids`.
+    `counts` has the numbers of compared rows and of findings; `findings` has the first findings, each with
+    `rule`, `have` (the row's value), `wanted` (the value at Stripe or of the other rows) and `ids`.
     """
 
     class Kind(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Limits of the debt that the service lends, and the debts that deleted accounts leave."""
+"""Limits on the debt that the service lends, and the debts of deleted accounts."""
 
 from typing import ClassVar
 
@@ -14,9 +14,10 @@ from gateway.common.models import APPEND_ONLY
 
 class UnbackedCeiling(models.Model):
     """
-    The ceiling on unbacked credits: what the service gives in a UTC day without money or an earning behind it.
+    The ceiling on unbacked credits, which the service gives in a UTC day without a payment or an earning.
 
-    That is new debt and the credits of check-ins, of all users together. The newest row is in force; none is changed.
+    These are new debt and the credits of check-ins, of all users together. The newest row is in force; rows are
+    append-only.
     """
 
     credits = models.BigIntegerField(
@@ -61,7 +62,7 @@ class UnbackedDay(models.Model):
 
 class Debtor(models.Model):
     """
-    A deleted account that owes credits or may come to owe some, recognisable by a keyed digest of its profile.
+    A deleted account that owes credits or may still come to owe some, recognised by a keyed digest of its profile.
 
     `successor` is the next account of the same profile, which takes over the debt. `credits.services.debts` writes
     and deletes the rows.

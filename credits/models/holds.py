@@ -1,4 +1,4 @@
-"""Credits that are set aside, that expire, or that the paid period gives."""
+"""Holds, expiring lots, and the allowance of the paid period."""
 
 from django.conf import settings
 from django.db import models
@@ -9,7 +9,7 @@ from credits.models.accounts import KEY_OPTIONS, CreditAccount, CreditEntry
 
 
 class ExpiryRule(models.Model):
-    """From `valid_from` on, given credits expire `days` days after they were added; without days they never do."""
+    """From `valid_from` on, given credits expire `days` days after they were added; without `days`, they never do."""
 
     days = models.PositiveIntegerField(
         null=True, blank=True, help_text="At least 30. Empty: given credits do not expire."
@@ -32,9 +32,9 @@ class ExpiryRule(models.Model):
 
 class ExpiringLot(models.Model):
     """
-    The date on which the credits that are left of a given lot expire, and when that was announced.
+    When the remaining credits of a given lot expire, and when that was announced.
 
-    The lot is that of the `entry` (`credits.lots`). A lot without such a row does not expire.
+    The lot is that of `entry` (`credits.lots`). A lot without such a row does not expire.
     """
 
     entry = models.OneToOneField(CreditEntry, models.PROTECT, related_name="expiry")
@@ -55,7 +55,7 @@ class HoldStatus(models.TextChoices):
 class CreditHold(models.Model):
     """Credits reserved until an entry captures them or they are released."""
 
-    # Only open holds are looked up by account; a partial index below serves that.
+    # No index of its own: only open holds are looked up by account, through a partial index below.
     account = models.ForeignKey(CreditAccount, on_delete=models.PROTECT, related_name="holds", db_index=False)
     key = models.CharField(**KEY_OPTIONS, help_text="Idempotency key, which names the cause.")
     amount = models.BigIntegerField(help_text="Credits set aside.")
@@ -76,13 +76,13 @@ class CreditHold(models.Model):
         db_table = "credits_hold"
         constraints = [
             models.UniqueConstraint(fields=["key"], name="credits_hold_key"),
-            # A hold of 0 stands for a call that a sponsor pays.
+            # A user's hold is 0 if a sponsor pays the whole call.
             models.CheckConstraint(condition=Q(amount__gte=0), name="credits_hold_amount_not_negative"),
             models.CheckConstraint(
                 condition=Q(status=HoldStatus.HELD, captured_amount=None, entry=None, closed_at=None)
                 | Q(
                     status=HoldStatus.CAPTURED,
-                    # Both conditions: a CHECK accepts unknown, and null > 0 is unknown.
+                    # Needed besides `> 0`: null > 0 is unknown, and a CHECK accepts unknown.
                     captured_amount__isnull=False,
                     captured_amount__gt=0,
                     entry__isnull=False,
@@ -102,7 +102,7 @@ class CreditHold(models.Model):
 
 
 class Allowance(models.Model):
-    """The paid period of a user, as last reported; an ended one is kept for support."""
+    """A user's latest paid period; it is kept for support after it has ended."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="allowance")
     credits = models.BigIntegerField(help_text="Credits paid out for the period.")

@@ -11,7 +11,7 @@ from users.models import User
 
 def request(*, user: User, credits: int, key: str, actor: User, reason: str) -> ApprovalRequest:
     """
-    Request an adjustment by a signed number of credits; post it at once within the limit of one person.
+    Request an adjustment of a user's credits, up or down. It is posted at once if it is within one person's limit.
 
     A repeated key returns the first request.
 

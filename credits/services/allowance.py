@@ -1,4 +1,4 @@
-"""The allowance: until when a user is subscribed, and with how many credits."""
+"""The allowance: the end of a user's paid period, and its credits."""
 
 from dataclasses import asdict
 
@@ -9,5 +9,5 @@ from users.models import User
 
 
 def set_allowance(*, user: User, period: PaidPeriod) -> None:
-    """Store the period that a user has paid for; the caller decides which one counts."""
+    """Store a user's paid period in place of the previous one; the caller decides which period counts."""
     db.first_row(statements.SET_ALLOWANCE, {"user": user.pk, **asdict(period)})

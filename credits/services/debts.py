@@ -1,9 +1,9 @@
 """
-What a deleted account owes returns with its profile.
+The debt of a deleted account passes to the next account of the same profile.
 
-When an account that owes, or may come to owe, is erased, a keyed digest of its profile's address stays (`Debtor`). The
-next account of the same profile becomes its successor, and takes over the debt by a pair of entries: the old
-account ends at zero. A payment that is disputed or an earning that is reversed later follows in the same way.
+When an account that owes credits, or may come to owe some, is erased, a keyed digest of its profile's address stays
+(`Debtor`). The next account of the same profile becomes its successor and takes over the debt by a pair of entries,
+after which the old account's balance is zero. Debt from a later dispute or reversed earning follows in the same way.
 """
 
 import hmac
@@ -23,9 +23,9 @@ from gateway.common.tasks import Sweep
 from users.models import User
 
 logger = logging.getLogger(__name__)
-# How long the digest of an account stays that owes nothing: as long as a payment may be disputed.
+# How long to keep the digest of an account that owes nothing: as long as a payment may be disputed.
 KEPT = timedelta(days=180)
-# And of one that owes.
+# How long to keep the digest of an account that owes credits.
 KEPT_IN_DEBT = timedelta(days=730)
 REASON = "owed by an earlier account of this profile"
 
@@ -48,7 +48,7 @@ def _may_owe(account: CreditAccount, now: datetime) -> bool:
 
 
 def return_to(account: CreditAccount, *, profile_address: str) -> None:
-    """Let a new account take over what earlier accounts of its profile owe. Runs in the caller's transaction."""
+    """Let a new account take over the debts of earlier accounts of its profile, in the caller's transaction."""
     digests = [_digest(key, profile_address) for key in settings.DEBT_DIGEST_KEYS]
     earlier = Debtor.objects.filter(digest__in=digests).exclude(account=account)
     earlier.update(successor=account)
@@ -57,9 +57,9 @@ def return_to(account: CreditAccount, *, profile_address: str) -> None:
 
 
 def return_due() -> int:
-    """Let successors take over what has come to be owed since; return how many debts were taken over."""
+    """Let successors take over debts that have arisen since; return how many were taken over."""
     sweep, moved = Sweep("debt"), 0
-    # The account of a successor that is being deleted stays unchanged; the profile's next account takes the debt over.
+    # Skip a successor that is being deleted; the profile's next account takes over the debt.
     due = Debtor.objects.filter(account__balance__lt=0, successor__user__is_active=True)
     for debtor in due.order_by("account_id"):
         with sweep.item(debtor.pk), transaction.atomic(durable=True):
@@ -69,7 +69,7 @@ def return_due() -> int:
 
 
 def forget_settled(*, now: datetime) -> int:
-    """Delete the digests that are kept no longer; return how many."""
+    """Delete the digests whose time is over; return how many."""
     is_over = Q(account__balance__gte=0, erased_at__lt=now - KEPT) | Q(erased_at__lt=now - KEPT_IN_DEBT)
     return Debtor.objects.filter(is_over).delete()[0]
 

@@ -1,8 +1,8 @@
 """
 Post entries: grants, reversals, and corrections by staff.
 
-Each is posted once per key: a repeated key returns the first entry and changes nothing, and `KeyConflict`
-reports a key with another user, amount or source. The reason of the first call is kept and not compared.
+An entry is posted once per key. A repeated key returns the first entry and changes nothing; `KeyConflict` reports a
+key that was used with another user, amount or source. The reason is not compared.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ from gateway.common.errors import stated
 from users.models import User
 
 _REVERSALS = {EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL}
-# Only `capture` and `adjust` post these, with the rows and names they need.
+# Only the closing of holds and `adjust` post these, because they also write other rows.
 _NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
 
 
@@ -70,7 +70,7 @@ def reverse(*, user: User, credits: int, source: str, key: str, reason: str = ""
 
 
 class Posting(NamedTuple):
-    """Credits of a user to post; negative ones reverse."""
+    """Credits to post for a user; negative credits are taken back."""
 
     user_id: int
     credits: int
@@ -82,7 +82,7 @@ def post_all(postings: Sequence[Posting]) -> dict[str, int]:
     """
     Post grants and reversals in order, in one statement, and return the id of each entry by its key.
 
-    The caller has opened and locked the accounts, and knows that no key was used: a repeated one fails the statement.
+    The caller has opened and locked the accounts, and knows that the keys are new: a repeated key fails the statement.
 
     Raises:
         ValueError: a source does not fit the sign of its credits, or the credits are zero.
@@ -120,7 +120,7 @@ def adjust_sponsor(
     *, sponsor_id: int, credits: int, key: str, actor: User | None, reason: str
 ) -> CreditEntry:
     """
-    Correct the balance of a sponsor, who has an account; as `adjust`.
+    Correct the balance of a sponsor's account, as `adjust` does for a user.
 
     Raises:
         ReasonRequired: the reason is blank.
@@ -134,10 +134,10 @@ def adjust_sponsor(
 
 def move_of_sponsor(*, sponsor_id: int, credits: int, source: str, key: str, reason: str) -> CreditEntry:
     """
-    Grant a sponsor, who has an account, credits, or take them back if negative; the balance may become negative.
+    Grant credits to a sponsor's account, or take them back if negative; the balance may become negative.
 
     Raises:
-        ValueError: `credits` is zero, or the source does not fit.
+        ValueError: `credits` is zero, or the source does not allow this direction.
     """
     is_reversal = EntrySource(source) in _REVERSALS
     if not credits or source in _NOT_GRANTED or (credits < 0 and not is_reversal):

@@ -1,8 +1,8 @@
 """
-Given credits expire where the operator has set a rule: announced 14 days before, paid credits and held ones never.
+Given credits expire if staff have set a rule. Expiry is announced 14 days before; paid and held credits never expire.
 
-Lots are computed from an account's entries, and an expiry is posted only if the account has not changed since. So
-nothing is locked meanwhile, and an account that was used in that moment expires in the next run.
+Lots are computed from an account's entries without a lock, and an expiry is posted only if the account has not changed
+since. If it has, the next run posts the expiry.
 """
 
 import logging
@@ -43,9 +43,9 @@ def lifetime(*, now: datetime) -> timedelta | None:
 
 def announce(*, now: datetime) -> int:
     """
-    Store when the given lots expire whose time ends within 14 days; return how many are new.
+    Announce the expiry of given lots that expire within 14 days; return how many are new.
 
-    A lot that is older than that when a rule begins gets 14 days.
+    A lot that is already too old when a rule begins gets 14 days.
     """
     valid = lifetime(now=now)
     if valid is None:
@@ -96,7 +96,7 @@ def expiring_of(*, user: User, now: datetime) -> list[ExpiringCredits]:
 
 
 def expire(*, now: datetime) -> int:
-    """Post the expiry of the rest of each lot whose announced time is over; return the number of entries."""
+    """Post the expiry of each lot's remaining credits when their announced time is over; return how many entries."""
     if lifetime(now=now) is None:
         return 0
     over = ExpiringLot.objects.filter(expires_at__lte=now, entry__account__balance__gt=0)
@@ -138,7 +138,7 @@ def _lots(account_ids: list[int]) -> Iterator[tuple[int, Lots]]:
 
 
 def _times_expired(account_ids: list[int]) -> dict[int, int]:
-    """Return how often each lot has expired: once, and again if credits have returned to it."""
+    """Return how often each lot has expired; a lot expires again if credits return to it."""
     keys = CreditEntry.objects.filter(account__in=account_ids, source=EXPIRY).values_list("key", flat=True)
     times: dict[int, int] = {}
     for key in keys:

@@ -26,8 +26,8 @@ def raise_hold(*, hold_id: int, credits: int, badge_debt: int) -> bool:
     """
     Raise an open hold to `credits` in total, and return whether it now covers them.
 
-    Returns False and leaves the hold unchanged where it is closed, or where the account cannot cover the difference
-    within its debt limit. `badge_debt` is the limit of its badge.
+    Returns False and leaves the hold unchanged if it is closed, or if the account cannot cover the difference within
+    its debt limit. `badge_debt` is the debt limit of the user's badges.
     """
     params = {"hold": hold_id, "credits": credits, "badge_debt": badge_debt}
     (is_raised,) = db.only_row(_RAISE_HOLD, params)
@@ -39,7 +39,7 @@ _RAISE_HOLD = "SELECT credits_raise_hold(%(hold)s, %(credits)s, %(badge_debt)s)"
 
 def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:
     """
-    Close the open ones among these holds and return them by id; on an error, none is closed.
+    Close those of the holds that are open, and return them by id; on an error, none is closed.
 
     `costs` are by hold id. A charge never exceeds the hold, and a hold with cost 0 is released.
 
@@ -71,10 +71,10 @@ class ReopenedHold(NamedTuple):
 
 def reopen(*, hold_ids: Collection[int]) -> list[ReopenedHold]:
     """
-    Reopen the closed ones among these holds, and return them by id.
+    Reopen those of the holds that are closed, and return them by id.
 
     A new entry reverses the charge, and the credits are held as before, even if the account
-    goes into debt. A later capture is a new charge with a key of its own.
+    goes into debt. A later capture is a new charge with its own key.
     """
     params = {"holds": list(hold_ids), "source": EntrySource.RELAY_REVERSAL}
     return [ReopenedHold._make(row) for row in db.all_rows(statements.REOPEN_HOLDS, params)]
@@ -85,7 +85,7 @@ def require_not_released(*, hold_ids: Collection[int]) -> None:
     Refuse to charge a released hold.
 
     Raises:
-        HoldReleased: one of the holds was released, so it cannot be charged.
+        HoldReleased: one of the holds was released.
     """
     released = CreditHold.objects.filter(pk__in=hold_ids, status=HoldStatus.RELEASED).order_by("pk").first()
     if released is not None:
@@ -93,7 +93,7 @@ def require_not_released(*, hold_ids: Collection[int]) -> None:
 
 
 def release(*, hold_id: int) -> bool:
-    """Release a hold; return False, without effect, where it is already closed."""
+    """Release a hold; return False, without effect, if it is already closed."""
     return bool(close(costs={hold_id: 0}))
 
 

@@ -1,9 +1,9 @@
 """
-Reconciliation: recompute the ledger from its rows, and store the findings of each comparison.
+Reconciliation recomputes the ledger from its rows, and stores the findings of each comparison.
 
 CHECK and unique constraints are not verified again: they hold even for a superuser who disables triggers and foreign
-keys. Rules across rows are verified here, in one statement and so in one snapshot, while the service runs. `rewards`
-adds its rules to that statement; `relay` and `payments` bring their own comparisons to `run`.
+keys. Rules across rows are verified here, in one statement and therefore in one snapshot, while the service runs. Other
+apps add rules to that statement; `relay` and `payments` pass their own comparisons to `run`.
 """
 
 import logging
@@ -18,7 +18,7 @@ from credits.models import CreditAccount, CreditEntry, CreditHold, Reconciliatio
 from gateway.common.leases import try_lease
 
 logger = logging.getLogger(__name__)
-# More findings add no information, and the row stays readable.
+# More findings would add no information, and the row stays readable.
 MAX_STORED_FINDINGS = 1000
 
 _FIND_DIFFERENCES = """
@@ -77,17 +77,17 @@ WHERE source = 'RELAY_TRANSACTION' AND NOT EXISTS (SELECT FROM credits_hold WHER
             AND reversal.amount = -entry.amount
     )
 """
-# By name: SELECTs of the rule, account, row, expected and actual value, as above.
+# Further rules by name: SELECTs of rule, account, row, expected and actual value, like those above.
 _further_rules: dict[str, str] = {}
 
 
 def add_rules(name: str, sql: str) -> None:
-    """Register rules of another package to be verified in the ledger's snapshot; once per process and name."""
+    """Register another package's rules, to be verified in the ledger's snapshot."""
     _further_rules[name] = sql
 
 
 class Finding(NamedTuple):
-    """A rule that does not hold at a row: the expected value, in credits or versions, and the row's value."""
+    """A rule that a row breaks: the expected value, in credits or versions, and the row's value."""
 
     rule: str
     account_id: int
@@ -105,7 +105,7 @@ class Counts(NamedTuple):
 def find_differences() -> list[Finding]:
     """Return every difference between the ledger's totals and its rows, by account."""
     with transaction.atomic(), connection.cursor() as cursor:
-        # A whole ledger takes longer than the statement timeout of requests.
+        # Reading the whole ledger takes longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         rules = "\nUNION ALL\n".join([_FIND_DIFFERENCES, *_further_rules.values()])
         cursor.execute(f"{rules}\nORDER BY 2, 3, 1")
@@ -143,7 +143,7 @@ def run(
         row.counts = {**counts, "findings": len(findings)}
         row.findings = list(findings[:MAX_STORED_FINDINGS])
         row.save(update_fields=["counts", "findings"])
-        # The run's duration is measured, since `now` may come from another clock.
+        # Use the database's clock, since `now` may come from another clock and the run's duration is measured.
         ReconciliationRun.objects.filter(pk=row.pk).update(finished_at=Greatest(Now(), "started_at"))
         row.refresh_from_db(fields=["finished_at"])
         return row
@@ -155,7 +155,7 @@ class BooksDiffer(Exception):
 
 def require_no_findings(row: ReconciliationRun | None) -> None:
     """
-    Fail if a run has findings; None stands for a run in progress elsewhere.
+    Fail if a run has findings; None means that another run is in progress.
 
     Raises:
         BooksDiffer: the run has findings.

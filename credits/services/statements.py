@@ -1,34 +1,34 @@
 """
-The SQL that moves credits, here and in `credits/functions.sql`, and nowhere else; `rewards` posts cashback through it.
+The SQL that moves credits is only here and in `credits/functions.sql`; `rewards` posts cashback through it.
 
-A statement is all or nothing by itself, so a row and the running total that it
-explains never part, whatever the caller's transaction does. These rules keep
-concurrent moves right in READ COMMITTED, without a read in Python before a write:
+A statement is atomic by itself, so a row and the running total that it explains always
+change together, whatever the caller's transaction does. These rules keep concurrent
+moves correct in READ COMMITTED, without a read in Python before a write:
 
 - *The row that guarantees "once" comes first.* A unique key (`ON CONFLICT DO NOTHING`) or
-  a compare-and-set on `status` yields the row, and everything after it is driven by
-  that row: where it yields nothing, nothing moves.
+  a compare-and-set on `status` yields the row, and everything after it depends on
+  that row: if it yields nothing, nothing moves.
 - *Totals are computed by the database from the row it has locked.* PostgreSQL waits
   for a competing update and then evaluates `SET` and `WHERE` again on the newest version.
-- *Where a total falls, it is read under `FOR NO KEY UPDATE` first.* PostgreSQL tests CHECKs on the
-  version its snapshot shows before it looks for a newer one, so `held - x` could be refused on stale
-  numbers when the hold itself has just been raised.
+- *A total is read under `FOR NO KEY UPDATE` before it decreases.* PostgreSQL tests CHECKs on the row
+  version in its snapshot before it looks for a newer one, so `held - x` could be refused because of stale
+  numbers if the hold has just been raised.
 - *Lock order is hold, then account*, each in the order of ids, so that two statements never wait for
   each other; then the day's unbacked credits. Accounts of users come before those of sponsors. A statement
   that locks an account waits for nothing but a competing insert of its own unique key, or for that day.
 
-Closing takes any number of holds; a single one is a batch of one. Posting has two kinds of statements, because what
-they do with a repeated key differs. `POST_ENTRY` returns no row for it, and its caller looks up the first entry.
-In `POST_WANTED` the totals of one row's account build on the row before, so none can be left out: a repeated key
-fails the whole statement. Its keys are never repeated, because each belongs to one closing or reopening of a hold,
-or to a postback that was stored in the same transaction.
+Closing takes any number of holds; a single one is a batch of one. There are two kinds of statements for posting, which
+treat a repeated key differently. `POST_ENTRY` returns no row for it, and its caller looks up the first entry. In
+`POST_WANTED`, each entry of an account builds on the one before, so none can be left out, and a repeated key fails the
+whole statement. Its keys are never repeated, because each belongs to one closing or reopening of a hold, or to a
+postback that was stored in the same transaction.
 """
 
 from credits.models import CreditEntry
 from gateway.common import db
 
-# Lock the account, insert the entry by its key on top of the newest balance, then update the account to the entry's
-# balance. No row: the key was used, or there is no account.
+# Lock the account, insert the entry with its key on top of the newest balance, then update the account to the entry's
+# balance. Returns no row if the key was used or there is no account.
 POST_ENTRY = """
 WITH locked AS (
     SELECT id, balance, version FROM credits_account WHERE user_id = %(owner)s FOR NO KEY UPDATE
@@ -49,7 +49,8 @@ SELECT * FROM posted
 POST_TO_SPONSOR = POST_ENTRY.replace("user_id =", "sponsor_id =")
 
 
-# One row per user, overwritten. A late payment must not replace a later period, so the later start wins.
+# Each user has one row, which this overwrites. The caller chooses the period, so that a late payment does not replace a
+# later one.
 SET_ALLOWANCE = """
 INSERT INTO credits_allowance (user_id, credits, starts_at, ends_at, resets_at, renews)
 VALUES (%(user)s, %(credits)s, %(starts_at)s, %(ends_at)s, %(resets_at)s, %(renews)s)
@@ -189,8 +190,8 @@ WITH wanted AS (
         WITH ORDINALITY AS one (account_id, credits, source, key, place)
 ){POST_WANTED}"""  # noqa: S608 (a statement of our own)
 
-# Expire credits of the rows (account, version, held, credits, key): only where the account has not changed since it was
-# read, so that neither a use nor a hold has taken the same credits meanwhile.
+# Expire credits of the rows (account, version, held, credits, key), but only if the account has not changed since it
+# was read: a use or a hold could have taken the same credits in between.
 EXPIRE = """
 WITH wanted AS (
     SELECT * FROM unnest(%(accounts)s::bigint[], %(versions)s::bigint[], %(held)s::bigint[], %(credits)s::bigint[],
@@ -218,9 +219,9 @@ WINDOW so_far AS (PARTITION BY account_id ORDER BY place)
 RETURNING id
 """
 
-# Moves what an old account owes to a new one: a pair of entries, after which the old balance is zero. The keys name the
-# old account's version, so that a debt is moved once. No row: nothing is owed, or the new account is being deleted. The
-# lock on its user makes a deletion wait until the debt has moved.
+# Moves the debt of an old account to a new one by a pair of entries, after which the old balance is zero. The keys name
+# the old account's version, so that a debt is moved once. Returns no row if nothing is owed, or if the new account is
+# being deleted. The lock on its user makes a deletion wait until the debt has moved.
 TAKE_OVER_DEBT = """
 WITH successor AS (
     SELECT FROM users_user WHERE is_active AND id = (SELECT user_id FROM credits_account WHERE id = %(new)s) FOR SHARE

@@ -1,8 +1,8 @@
 """
 Transfer paid credits from a person's account to a sponsor's.
 
-A payment stays known: each lot that a transfer takes is moved by a pair of entries of its own, whose keys name it, and
-opens a paid lot with the sponsor.
+The payment of transferred credits stays known: a transfer moves each lot by its own pair of entries, whose keys name
+the lot, and opens a paid lot with the sponsor.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from gateway.common import db
 
 
 class Moved(NamedTuple):
-    """Credits of a lot that were transferred: the ids of the entries that opened it, took them, and added them."""
+    """Transferred credits of a lot: the ids of the entries that opened the lot, took the credits, and added them."""
 
     lot_entry: int
     out_entry: int
@@ -38,14 +38,14 @@ def lock(
 
 
 class ReadLots:
-    """The lots of an account, read before its lock is taken, so that only newer entries are read under it."""
+    """The lots of an account, read before the account is locked, so that only newer entries are read under the lock."""
 
     def __init__(self, *, user_id: int) -> None:
         self.lots, self._version, self._user_id = Lots(), 0, user_id
         self.read_on()
 
     def read_on(self) -> Lots:
-        """Post the entries since the last call."""
+        """Read the entries since the last call, and return the lots."""
         newer = CreditEntry.objects.filter(account__user=self._user_id, account_version__gt=self._version)
         values = newer.order_by("account_version").values_list(
             "account_version", "id", "key", "source", "amount"
@@ -65,9 +65,9 @@ def move(
     transfer_id: int,
 ) -> list[Moved]:
     """
-    Move credits out of `free` lots, in their order, at most what stands beside each.
+    Move credits out of the `free` lots, in their order, from each at most the number given with it.
 
-    The caller has locked both accounts, and read the lots since. Moves nothing if there is less.
+    The caller has locked both accounts, and has read the lots since. Moves nothing if the lots have fewer credits.
     """
     parts, missing = [], credits
     for lot, most in free:

@@ -1,5 +1,5 @@
 """
-Unbacked credits: credits that the service gives in a UTC day without receiving money or an earning for them.
+Unbacked credits: credits that the service gives in a UTC day without a payment or an earning.
 
 They are new debt, counted by `credits_place_holds` and `credits_raise_hold`, and the credits of check-ins. One
 conditional update of the day's row counts each, so concurrent ones never exceed the ceiling together.
@@ -17,9 +17,9 @@ def take_for_check_in(*, credits: int) -> bool:
 
 
 def recount_today() -> None:
-    """Give back to the day what holds have taken as debt and not used."""
+    """Reduce the day's count by the debt that holds have taken but not used."""
     with transaction.atomic(durable=True):
-        # Holds that commit while this waits for the row are seen by the next statement.
+        # The next statement sees holds that commit while this one waits for the row.
         if db.first_row(_LOCK_TODAY, {}) is not None:
             db.all_rows(_RECOUNT_TODAY, {})
 
@@ -27,7 +27,7 @@ def recount_today() -> None:
 _LOCK_TODAY = """
 SELECT day FROM credits_unbackedday WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date FOR NO KEY UPDATE
 """
-# Of a hold's new debt, the part counts that it may still use or has used.
+# Counts the part of each hold's new debt that it has used or may still use.
 _RECOUNT_TODAY = """
 UPDATE credits_unbackedday AS today SET debt = (
     SELECT coalesce(sum(CASE hold.status WHEN 'HELD' THEN hold.debt

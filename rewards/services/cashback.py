@@ -41,15 +41,15 @@ def settle(*, costs: Mapping[int, int], now: datetime, unrewarded: Collection[in
     Close these holds at their costs in credits, and reward their users, except for the holds in `unrewarded`.
 
     A hold with cost 0 is released. The permanent track gains each cost; badges and active modifiers determine the
-    cashback. Its whole credits are an entry of their own, and the remainder is carried to the next cashback. A charge
-    never exceeds its hold. Runs inside the caller's transaction, which must be rolled back on an error, in the same
-    number of statements for any number of holds. A hold that was captured before is unchanged and rewards nothing.
+    cashback. Its whole credits are posted as a separate entry, and the remainder is carried over to the next cashback.
+    A charge never exceeds its hold. Runs inside the caller's transaction, which must be rolled back on an error, in the
+    same number of statements for any number of holds. A hold that was captured before is unchanged and not rewarded.
 
     Raises:
-        HoldReleased: one of them was released before, so it cannot be charged.
+        HoldReleased: one of the holds was released before, so it cannot be charged.
         ValueError: a cost is negative.
     """
-    closed = close(costs=costs)  # Those of sponsors, which have no user, among them.
+    closed = close(costs=costs)  # Includes holds of sponsors, which have no user.
     closed_before = costs.keys() - {row.hold_id for row in closed}
     require_not_released(hold_ids=[hold_id for hold_id in closed_before if costs[hold_id]])
     charged = [
@@ -113,7 +113,7 @@ def _gain_experience(charged: Sequence[_Charged], now: datetime) -> list[Decimal
         "now": now,
     }
     while not (rows := db.all_rows(statements.GAIN_EXPERIENCE, params)):
-        open_progress(user_ids={row.user_id for row in charged})  # Only the account can be missing.
+        open_progress(user_ids={row.user_id for row in charged})  # Only the progress row can be missing.
     fractions = {key: _fraction(*terms) for key, *terms in rows}
     return [fractions[key] for key in keys]
 

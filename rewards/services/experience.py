@@ -2,8 +2,8 @@
 Experience: gained by activity, and taken back by reversals.
 
 Posting runs inside the caller's transaction, once per key: a repeated key returns the first entry and
-changes nothing. `KeyConflict` reports a key with another user, track or direction; `ValueError` an amount
-that is not positive.
+changes nothing. `KeyConflict` reports a key that was used with another user, track or direction, and
+`ValueError` an amount that is not positive.
 """
 
 from collections.abc import Collection
@@ -22,17 +22,17 @@ def open_progress(*, user_ids: Collection[int]) -> None:
 
 
 def gain(*, user: User, track: BadgeTrack, base: int, key: str, cause: str) -> ExperienceEntry:
-    """Add floor(`base` × growth rate of the user's badge on that track)."""
+    """Add experience on the track: floor(`base` × growth rate of the user's badge on it)."""
     return _post(user=user, track=track, base=base, key=key, cause=cause)
 
 
 def take_back(*, user: User, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
-    """Take back `amount` of experience as posted; the total never falls below 0."""
+    """Take back posted experience, without a growth rate; the total never falls below 0."""
     return _post(user=user, track=track, base=amount, key=key, cause=cause, is_taken=True)
 
 
 def restore(*, user: User, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
-    """Restore `amount` of experience that was taken back; the growth rate is not applied again."""
+    """Restore experience that was taken back; the growth rate is not applied again."""
     return _post(user=user, track=track, base=amount, key=key, cause=cause, grows=False)
 
 
@@ -57,7 +57,7 @@ def _post(
         "grows": grows,
     }
     while (entry := _insert(params) or _repeat(params)) is None:
-        open_progress(user_ids=[user.pk])  # Only the account can be missing.
+        open_progress(user_ids=[user.pk])  # Only the progress row can be missing.
     return entry
 
 
@@ -69,7 +69,7 @@ def _repeat(params: dict[str, Any]) -> ExperienceEntry | None:
     first = ExperienceEntry.objects.select_related("progress").filter(key=params["key"]).first()
     if first is None:
         return None
-    # The amount is not compared, because the growth rate was applied to it.
+    # The amounts are not compared, because the growth rate may have changed.
     same = (params["user"], params["track"], params["base"] > 0)
     if (first.progress.user_id, first.track, first.base > 0) != same:
         raise KeyConflict(key=first.key)

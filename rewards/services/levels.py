@@ -50,7 +50,7 @@ class _Transition(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """The number of users who would get `after` instead of `before`, and the terms that change: from, to."""
+    """The number of users who would get `after` instead of `before`, and the terms that change: old and new value."""
 
     users: int
     before: Badge | None
@@ -83,7 +83,7 @@ def save_badge(*, badge: Badge) -> Badge:
     """
     Add the badge to its track, or change it there; its upper bound is computed.
 
-    A lower bound beyond a neighbour's moves the badge past that neighbour.
+    If the lower bound is beyond that of a neighbour, the badge moves past that neighbour.
 
     Raises:
         InvalidLevels: the levels would overlap or not begin at 0; the detail lists the faults.
@@ -212,5 +212,5 @@ def _changes(before: Badge, after: Badge) -> dict[str, tuple[str, str]]:
 
 
 def _is_same(one: Badge | None, other: Badge) -> bool:
-    """Return whether both are the same badge, which may be unsaved."""
+    """Return whether both are the same stored row, or, if unsaved, the same object."""
     return one is other or (one is not None and one.pk is not None and one.pk == other.pk)

@@ -15,7 +15,7 @@ from rewards.errors import ModifierEnded
 from rewards.models import MAX_MODIFIER_SUM, Modifier, ModifierType
 from users.models import User
 
-# A modifier that ended this long ago explains no current figure.
+# How long to keep ended modifiers: older ones do not explain any current figure.
 _KEEP = timedelta(days=90)
 
 
@@ -137,7 +137,7 @@ def end(*, modifier_id: int) -> None:
         ModifierEnded: it has already ended; nothing changes.
     """
     row = Modifier.objects.filter(pk=modifier_id)
-    # Of two concurrent calls, the second compares the clock after the first has ended it.
+    # Locks the row first, so that the second of two concurrent calls finds the modifier ended.
     list(row.select_for_update(no_key=True).values_list("pk"))
     if not row.active().update(expires_at=Now()):
         raise ModifierEnded

@@ -1,8 +1,8 @@
 """
 The experience and benefits of many users while a batch is decided.
 
-`lock` reads them in few statements and locks their experience; what they gain or lose is added up in memory, because
-each change moves the badge at which the next one counts; `post` writes all changes in one statement.
+`lock` reads them in few statements and locks their experience. Gains and losses are added up in memory, because each
+change may move the badge whose growth rate applies to the next one. `post` writes all changes in one statement.
 """
 
 from collections.abc import Collection, Iterable
@@ -27,12 +27,12 @@ class _Change(NamedTuple):
 
 @dataclass
 class Standing:
-    """A user's permanent experience, and what determines the benefits."""
+    """A user's permanent experience, with the badges and modifiers that determine the benefits."""
 
     user_id: int
     experience: int
     levels: list[Badge]
-    # Of a user whose allowance runs.
+    # The subscriber badge, only while the user's allowance runs.
     subscriber_badge: Badge | None
     modifiers: list[Modifier]
     _changes: list[_Change] = field(default_factory=list)

@@ -16,7 +16,7 @@ from gateway.common.http import is_bounded, normal_network
 
 # Digits of an amount in a network's unit: in total, and after the point.
 AMOUNT_DIGITS, AMOUNT_PLACES = 36, 12
-# Caps in credits of a network for which staff set none.
+# The caps of a network for which staff set none, in credits.
 DEFAULT_EVENT_CAP, DEFAULT_DAILY_CAP = 25_000, 50_000
 _WEAK_NEEDS = (
     "The network's signature does not cover user, amount and id. Enabling it needs a path token, "
@@ -111,7 +111,7 @@ class AdNetwork(models.Model):
 
     def clean(self) -> None:
         """
-        Refuse in the form what a database constraint would refuse, and normalise the addresses.
+        Let the form report violations of the database constraints, and normalise the addresses.
 
         The caller has set `is_weak`.
         """
@@ -200,7 +200,7 @@ class Refusal(models.TextChoices):
 
 
 class HoldReason(models.TextChoices):
-    """Why a credit is held longer than its network's hold time; all but the last wait for two people."""
+    """Why a credit is held longer than its network's hold time; for all but the last, two people must release it."""
 
     EVENT_CAP = "EVENT_CAP", "Above the network's cap per event"
     PERSON_CAP = "PERSON_CAP", "Above the network's cap per person and day"
@@ -212,8 +212,8 @@ class HoldReason(models.TextChoices):
 CAPS = (HoldReason.EVENT_CAP, HoldReason.PERSON_CAP, HoldReason.NETWORK_SHARE, HoldReason.DAILY_CEILING)
 
 
-# Rows without a credit that also prevent none: a repeat of them changes nothing.
-# Credits are kept, even refused ones, and so are reversals that took credits back or wait for their credit.
+# Rows that may be deleted: they gave no credits, and a repeat of them would change nothing. Credits are kept, even
+# refused ones, and so are reversals that took credits back or wait for their credit.
 WORTHLESS = Q(kind__in=[PostbackKind.INFO, PostbackKind.TEST, PostbackKind.PENDING]) | Q(
     kind=PostbackKind.REVERSAL, state__in=[PostbackState.REFUSED, PostbackState.INFO]
 )
@@ -223,9 +223,9 @@ class Postback(models.Model):
     """
     One event of a network, stored together with its entry in one transaction.
 
-    Unique by network, external id and kind, so a repeat finds the first row; a reversal
-    also by user, so that one with a wrong user does not block the right one. A credit
-    and its reversal are two rows with the same `original_id`.
+    Rows are unique by network, external id and kind, so a repeat finds the first row. Reversals
+    are unique by user as well, so that one with a wrong user does not block the right one. A
+    credit and its reversal are two rows with the same `original_id`.
     """
 
     network = models.ForeignKey(AdNetwork, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -330,7 +330,7 @@ class Postback(models.Model):
             ),
         ]
         indexes = [
-            # Rows are in time order, so a day is a few pages.
+            # Rows are stored in time order, so a day occupies few pages.
             BrinIndex(fields=["received_at"], name="earnings_postback_by_time", autosummarize=True),
             models.Index(fields=["network", "original_id"], name="earnings_postback_original"),
             models.Index(fields=["user", "received_at"], name="earnings_postback_user"),
@@ -361,7 +361,7 @@ class Postback(models.Model):
 
 
 class DailyEarnings(models.Model):
-    """Credits that earnings took from a UTC day's ceiling: of one network, or of all (`scope` is empty)."""
+    """Credits that earnings took from a UTC day's ceiling, of one network or of all networks (`scope` is empty)."""
 
     day = models.DateField()
     scope = models.CharField(max_length=40, blank=True)

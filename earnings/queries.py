@@ -56,9 +56,9 @@ class PostbackCounts(NamedTuple):
     overdue_age: float
     beyond_cap: int
     unassigned: int
-    # Reversals whose credit has not come within 24 hours.
+    # Reversals whose credit has not arrived within 24 hours.
     unmatched_reversals: int
-    # Of the last 24 hours.
+    # Postbacks of the last 24 hours.
     refused: int
     conflicting: int
     # The credits of all networks today, as a fraction of the daily ceiling.
@@ -190,7 +190,7 @@ def rate_effect(*, network: AdNetwork, before: Decimal, now: datetime) -> RateEf
 
 
 class PersonEarnings(NamedTuple):
-    """A person's earnings that are counted for the length of holds: how many, and how many were taken back."""
+    """The earnings that determine how long a person's credits are held: their number, and how many were taken back."""
 
     earnings: int
     reversals: int
@@ -201,7 +201,7 @@ class PersonEarnings(NamedTuple):
 
 
 def earnings_of(*, user_id: int, now: datetime) -> PersonEarnings:
-    """Return the counts of all networks."""
+    """Return the person's counts over all networks."""
     recent = Postback.objects.filter(user=user_id, received_at__gte=now - COUNTED)
     return PersonEarnings(**recent.aggregate(**COUNTS_OF_PERSON))
 
@@ -218,7 +218,7 @@ COUNTS_OF_PERSON = {
 
 
 class HeldBecause(StrEnum):
-    """Why an earning has not arrived yet, in words for its owner."""
+    """Why an earning is still held, in words for its owner."""
 
     NETWORK = "network-hold"
     REVERSALS = "earlier-reversals"
@@ -227,7 +227,7 @@ class HeldBecause(StrEnum):
 
 
 class HeldEarning(NamedTuple):
-    """A held earning of a person; `arrives_at` is unknown where people decide, or its network is paused."""
+    """A held earning of a person; `arrives_at` is None if staff must decide, or its network is paused."""
 
     network: str
     credits: int
@@ -248,7 +248,7 @@ _LISTED = 100
 
 
 def arriving(*, user_id: int) -> Arriving:
-    """Return the person's held earnings, less what partial reversals took, in two statements."""
+    """Return the person's held earnings, less the credits that partial reversals took, in two statements."""
     held = left_of(Postback.objects.filter(user=user_id, kind=PostbackKind.CREDIT, state=PostbackState.HELD))
     totals = held.aggregate(count=Count("pk"), sum=Sum("left", default=0))
     first = held.select_related("network").order_by(F("available_at").asc(nulls_last=True), "pk")
@@ -274,7 +274,7 @@ def left_of(credits: QuerySet[Postback]) -> "QuerySet[WithAnnotations[Postback, 
 
 
 def held_earning(credit: Postback, *, left: int) -> HeldEarning:
-    """Return a held credit as its owner sees it, with its rest."""
+    """Return a held credit as its owner sees it, with the credits that are left of it."""
     because = _held_because(credit)
     is_dated = because in {HeldBecause.NETWORK, HeldBecause.REVERSALS}
     arrives_at = credit.available_at if is_dated else None

@@ -1,8 +1,8 @@
-"""The rules of holds: arithmetic on arguments."""
+"""The rules of holds, as pure functions."""
 
 from datetime import timedelta
 
-# Earnings of this period are counted; with fewer than `_ENOUGH`, their share of reversals means nothing.
+# The period whose earnings are counted; with fewer than `_ENOUGH`, the share of reversals is not meaningful.
 COUNTED = timedelta(days=90)
 _ENOUGH = 5
 # Reversals of offers come within days.
@@ -10,5 +10,5 @@ REVERSED_HOLD = timedelta(days=14)
 
 
 def are_often_reversed(*, earnings: int, reversals: int) -> bool:
-    """Return whether at least half of a person's earnings, and of five at least, were taken back."""
+    """Return whether a person has enough earnings, and at least half of them were taken back."""
     return earnings >= _ENOUGH and 2 * reversals >= earnings

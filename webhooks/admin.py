@@ -160,7 +160,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         fields: ClassVar = ("name", "url", "origins", "event_types")
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse what the service would refuse."""
+        """Refuse values that the service would refuse."""
         values = super().clean()
         try:
             endpoints.require_configured()

@@ -1,8 +1,8 @@
 """
 Webhooks: endpoints of wallet apps, their messages, and delivery attempts.
 
-A message is for one endpoint, and its row is the only state that a delivery needs after a crash. A cursor stores up to
-when the rows of other apps have been read.
+A message is for one endpoint, and its row is the only state that a delivery needs after a crash. A cursor stores the
+time up to which the rows of a source have been read.
 """
 
 import uuid
@@ -46,7 +46,7 @@ class EventType(models.TextChoices):
 
 
 OF_SPONSORED_CALLS = (EventType.SPONSOR_CALL_SETTLED, EventType.SPONSOR_CALL_REOPENED)
-# Staff send tests; endpoints do not subscribe to them. Only the endpoints of sponsors hear of their entries and calls.
+# Endpoints of wallet apps cannot subscribe to these: staff send tests, and the others are for sponsors' endpoints.
 _NOT_OFFERED = {EventType.TEST, EventType.SPONSOR_POSTED, *OF_SPONSORED_CALLS}
 OFFERED = [(value, label) for value, label in EventType.choices if value not in _NOT_OFFERED]
 TO_SPONSORS = (
@@ -62,15 +62,15 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.filter(disabled_at=None)
 
     def of_sponsor(self, sponsor: Sponsor) -> Self:
-        """Keep those of the sponsor that it has not deleted."""
+        """Keep the sponsor's endpoints that it has not deleted."""
         return self.filter(sponsor=sponsor).exclude(disabled_by=Endpoint.DisabledBy.SPONSOR)
 
 
 class Endpoint(models.Model):
     """
-    The endpoint at which one wallet app receives events of the profiles signed in to it, or a sponsor its own.
+    An endpoint at which a wallet app receives events of the profiles signed in to it, or a sponsor its own events.
 
-    That of a sponsor has no origins, so it receives no events of people. Its two current secrets are encrypted;
+    A sponsor's endpoint has no origins, so it receives no events of people. The secrets are encrypted;
     `services.endpoints` decrypts them.
     """
 
@@ -101,7 +101,7 @@ class Endpoint(models.Model):
     )
     current_secret = models.TextField(editable=False)
     previous_secret = models.TextField(blank=True, default="", editable=False)
-    # Earlier events are not sent, except settlements of calls for which it already has a message.
+    # Earlier events are not sent, except settlements of calls for which the endpoint already has a message.
     enabled_at = ClockField(editable=False)
     disabled_at = models.DateTimeField(null=True, editable=False)
     disabled_by = models.CharField(max_length=8, choices=DisabledBy, blank=True, default="", editable=False)
@@ -125,7 +125,7 @@ class Endpoint(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Normalise origins, and refuse anything else; only a sponsor's endpoint has none."""
+        """Normalise the origins and refuse invalid ones; only a sponsor's endpoint may have none."""
         if self.sponsor_id is not None:
             return
         origins = [normal_origin(text) for text in self.origins or ()]
@@ -144,7 +144,7 @@ class Endpoint(models.Model):
 
 
 class Subject(models.Model):
-    """A call, sponsored call or subscription that an endpoint receives events of, and the last state sent."""
+    """A call, sponsored call or subscription whose events an endpoint receives, and the last state sent."""
 
     class Kind(models.TextChoices):
         CALL = "call"
@@ -155,7 +155,7 @@ class Subject(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     kind = models.CharField(max_length=12, choices=Kind)
     row_id = models.BigIntegerField(help_text="Id of the relay transaction, sponsored call or subscription.")
-    # For a call: whether it is not settled yet.
+    # For a call: whether it has unsent events, because it is not settled or its settlement has no message yet.
     is_open = models.BooleanField(default=True)
     # For a subscription: the state in the last message.
     state = models.JSONField(default=dict)
@@ -284,7 +284,7 @@ class NoticeAddress(models.Model):
     """
     The e-mail address at which an account holder wants notices about credits.
 
-    Nothing but the question is sent to it before its owner has confirmed it.
+    Before its owner has confirmed it, only the request for confirmation is sent to it.
     """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

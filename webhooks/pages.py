@@ -1,8 +1,8 @@
 """
-The pages behind the links in e-mails: confirm the address, and end the notices.
+The pages behind the links in e-mails: confirm the address, or end the notices.
 
-Mail servers open links by themselves, so only the button on the page, or a mail program's own one, changes anything.
-The token in the address is the permission, so no cookie matters.
+Mail servers open links by themselves, so only the button on the page, or that of a mail program, changes anything.
+The token in the URL is the authorisation, so no cookies are needed.
 """
 
 from django.http import HttpRequest, HttpResponse

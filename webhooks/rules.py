@@ -1,9 +1,9 @@
 """
-When a person's credits are low: arithmetic on arguments.
+When a person's credits are low, as pure functions.
 
-Credits are compared with the person's own use, because 100 credits are much for one and minutes for another. A person
-without use is never low. Credits that are low again after a few more calls are not news: they are back only once they
-have risen, and last for longer than low credits do.
+Credits are compared with the person's own use, because 100 credits last one person long and another one minutes. A
+person without use never has low credits. The state changes back to enough only after credits have risen and last for
+longer than low credits do; otherwise every few calls could cause another event.
 """
 
 from credits.rules import LOW_DAYS
@@ -13,7 +13,7 @@ RECOVERED_DAYS = 5
 
 
 def next_state(*, state: str, balance: int, balance_then: int, use: int) -> CreditState:
-    """Return the state of these credits; `balance_then` are those at which the last state began."""
+    """Return the state of a balance; `balance_then` is the balance at which the previous state began."""
     if balance <= 0:
         return CreditState.DEPLETED if use else CreditState(state)
     if balance < LOW_DAYS * use:
@@ -23,7 +23,7 @@ def next_state(*, state: str, balance: int, balance_then: int, use: int) -> Cred
 
 
 def crossing(*, before: str, after: CreditState) -> EventType | None:
-    """Return the event of a change of state; a few credits after none are not news."""
+    """Return the event of a change of state, if any; from depleted to low there is none."""
     if before == after or (before == CreditState.DEPLETED and after == CreditState.LOW):
         return None
     return _EVENTS[after]

@@ -1,4 +1,4 @@
-"""Decisions about one postback: release or forfeit a held earning, give one to a person, close one."""
+"""Actions on one postback: release or forfeit a held earning, assign one to a person, or close one."""
 
 from django import forms
 from unfold.widgets import UnfoldAdminTextInputWidget

@@ -64,7 +64,7 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 
     @property
     def changes_rate(self) -> bool:
-        """Whether the form changes an existing network's rate, whose effect is then previewed."""
+        """Whether the form changes an existing network's rate, so that the page previews the effect."""
         return bool(self.instance.pk) and "rate" in self.changed_data
 
     def _post_clean(self) -> None:
@@ -89,7 +89,7 @@ def _configure(network: Any, values: Values) -> AdNetwork:
 def _is_proven(network: AdNetwork) -> bool | None:
     adapter = ADAPTERS.get(network.slug)
     if adapter is None or not adapter.methods or not adapter.has_path_token:
-        return None  # No third party's signature is verified.
+        return None  # The adapter verifies no third party's signature.
     return bool(adapter.proven_by)
 
 

@@ -1,4 +1,4 @@
-"""Postbacks with the factors of their credits, and the references by which networks name users."""
+"""Postbacks with the factors of their credits, and the references under which networks know users."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Trials of a postback: what the service would answer, without storing anything."""
+"""Postback trials: show how the service would respond to a request, without storing anything."""
 
 from typing import Any
 

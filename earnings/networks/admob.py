@@ -33,7 +33,7 @@ from earnings.networks.parameters import identifier, kind_of, number
 # The signature and the key id come last, in this order; anything after them is unsigned.
 _SIGNED = re.compile(rb"(.+)&signature=([A-Za-z0-9_-]+=*)&key_id=([0-9]{1,20})")
 _MILLISECONDS = re.compile(r"[0-9]{13}", re.ASCII)
-# The request of AdMob's "verify URL" button.
+# The values in the request of AdMob's "verify URL" button.
 _TEST_AD_UNIT, _TEST_TRANSACTION = "1234567890", "123456789"
 
 

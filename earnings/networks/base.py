@@ -18,7 +18,7 @@ ESSENTIAL = frozenset({"amount", "user", "external_id"})
 
 
 class PostbackRefused(Exception):
-    """The network did not send this, or a repeat would be refused too."""
+    """The network did not send this request, or every repeat of it would be refused, too."""
 
 
 class MacroNotReplaced(PostbackRefused):
@@ -29,7 +29,7 @@ class MacroNotReplaced(PostbackRefused):
 
 
 class PostbackPostponed(Exception):
-    """It cannot be verified now: a secret or a verifier key is missing. A repeat may be accepted."""
+    """The request cannot be verified now: a secret or a verifier key is missing. A repeat may be accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ _REFUSED = "refused"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status and text that the network expects."""
+    """The status and the text of a response that the network expects."""
 
     status: int
     body: str = ""
@@ -164,7 +164,7 @@ def check_freshness(adapter: Adapter, event: PostbackEvent, *, now: datetime) ->
     Refuse a postback whose signed time is too far from now.
 
     Raises:
-        PostbackRefused: it is stale.
+        PostbackRefused: the postback is stale.
     """
     if event.expires_at is not None and now >= event.expires_at:
         raise PostbackRefused("expired")

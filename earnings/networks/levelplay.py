@@ -25,7 +25,7 @@ from earnings.networks.signatures import hex_md5, require_match
 # Publishers choose the user's parameter name; these names are in the network's examples.
 _USER_NAMES = ("userId", "appUserId", "userid")
 _MINUTE = re.compile(r"[0-9]{12}", re.ASCII)
-# Event, user and amount that a letter more or less of the user would turn into the event of a reference.
+# A text of event, user and amount that can also be read with a reference as the user, by moving the boundaries.
 _CAN_NAME = re.compile(rf".[0-9a-f]{{{REFERENCE_LENGTH}}}[-+0-9.eE]+$", re.ASCII | re.DOTALL)
 
 
@@ -33,8 +33,8 @@ class LevelPlay(Adapter):
     """
     MD5 of time, event, user, rewards and key, concatenated.
 
-    The four are concatenated without separators, so the time must have its fixed length, and so must the user's
-    reference where the texts can contain one. Another text names no user.
+    The values are concatenated without separators, so the time must have its fixed length, and so must the user's
+    reference if the text can contain one. Any other text names no user.
     """
 
     slug: ClassVar = "levelplay"

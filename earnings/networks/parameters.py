@@ -1,4 +1,4 @@
-"""Parse the parameters of a request: texts, ids and decimal numbers, as networks print them."""
+"""Parses the parameters of a request: texts, ids and decimal numbers in the forms that networks send."""
 
 import re
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from urllib.parse import unquote_to_bytes
 from earnings.models import AMOUNT_DIGITS, AMOUNT_PLACES, PostbackKind
 from earnings.networks.base import MacroNotReplaced, PostbackEvent, PostbackRefused, SignedFields
 
-# A number of JSON, or a plain decimal one. Exponents have few digits, so that no number takes long to compare.
+# A JSON number, or a plain decimal number. Exponents have few digits, so that no number takes long to compare.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
 _MAX_NUMBER_LENGTH = 400
 _EXACT = Context(prec=2 * AMOUNT_DIGITS + _MAX_NUMBER_LENGTH)
 _SMALLEST = Decimal(1).scaleb(-AMOUNT_PLACES)
 _TOO_LARGE = AMOUNT_DIGITS - AMOUNT_PLACES
 _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
-# What networks' dashboards call macros: {id}, {{id}}, ${id}, [ID], [%ID%], %ID%, <id>, #ID#, __ID__.
+# Macros of networks' dashboards: {id}, {{id}}, ${id}, [ID], [%ID%], %ID%, <id>, #ID#, __ID__.
 _NAME = r"[A-Za-z][A-Za-z_.:-]*[0-9]?"
 _MACRO = re.compile(
     rf"\{{\s*{_NAME}\s*\}}|\[%?{_NAME}%?\]|<{_NAME}>|^(?:%{_NAME}%|\#{_NAME}\#|__{_NAME}__)$", re.ASCII
@@ -66,8 +66,8 @@ def identifier(fields: SignedFields, name: str) -> str:
     Return an id of 1 to 200 printable characters without spaces.
 
     Raises:
-        MacroNotReplaced: it has a macro, so every event would have the same id.
-        PostbackRefused: it has another form.
+        MacroNotReplaced: the value has a macro, so every event would have the same id.
+        PostbackRefused: the value has another form.
     """
     text = _without_macro(fields, name)
     if not _IDENTIFIER.fullmatch(text):
@@ -80,8 +80,8 @@ def number(fields: SignedFields, name: str) -> Decimal:
     Return a number that decides about credits, rounded to a stored amount's places; accepts JSON and decimal numbers.
 
     Raises:
-        MacroNotReplaced: it is a macro.
-        PostbackRefused: it is not a number, or too large to be stored.
+        MacroNotReplaced: the value is a macro.
+        PostbackRefused: the value is not a number, or too large to be stored.
     """
     value = _decimal(_without_macro(fields, name))
     if value is None:
@@ -98,7 +98,7 @@ def information(fields: SignedFields, name: str) -> Decimal | None:
 
 
 def is_negative(fields: SignedFields, name: str) -> bool:
-    """Return whether it is a number below zero, of any size."""
+    """Return whether the value is a number below zero, of any size."""
     value = _decimal(fields.get(name, ""))
     return value is not None and value < 0
 
@@ -128,7 +128,7 @@ def _rounded(value: Decimal) -> Decimal:
 
 
 def flag(fields: SignedFields, name: str) -> bool:
-    """Return whether it is `true` or `1`; a missing value is false."""
+    """Return whether the value is `true` or `1`; a missing value is false."""
     value = (fields.get(name) or "false").lower()
     if value not in {"true", "1", "false", "0"}:
         raise PostbackRefused(f"no usable {name}")
@@ -170,7 +170,7 @@ def require_reference(text: str) -> None:
     Check that the text has the form of a reference.
 
     Raises:
-        PostbackRefused: it does not.
+        PostbackRefused: the text has another form.
     """
     if not is_reference(text):
         raise PostbackRefused("no usable user reference")

@@ -87,7 +87,7 @@ def read_report(adapter: Adapter, text: str) -> Iterator[ReportLine]:
         raise PostbackRefused(
             f"the header must have {', '.join(COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}, each once"
         )
-    # Other columns may have equal names, which would hide each other's missing values.
+    # Other columns may have equal names; then one would hide that the other has no value.
     reader.fieldnames = [name if name in known else f"other {place}" for place, name in enumerate(names)]
     seen: set[tuple[str, str]] = set()
     try:

@@ -1,9 +1,9 @@
 """
 Verify networks' signatures in constant time.
 
-Proxies between a network and us may have changed the URL: percent-encoding written another way, sorted
-parameters, a slash at the path's end. Such forms are tried too. None of them changes a value, and values are read
-only from text that the signature covers.
+Proxies between a network and the service may have changed the URL: other percent-encoding, sorted parameters, or a
+slash at the path's end. Such forms are tried, too. None of them changes a value, and values are read only from text
+that the signature covers.
 """
 
 import base64
@@ -73,7 +73,7 @@ def signed_url(
     The URL is tried as received, then in its other forms. `template` has the network's order of parameters.
 
     Raises:
-        PostbackRefused: `name` does not sign the rest; the reason names the change on the way, if it is recognised.
+        PostbackRefused: `name` does not sign the rest; if a proxy's change is recognised, the reason names it.
         PostbackPostponed: there is no secret.
     """
     parts = request.query.split(b"&")

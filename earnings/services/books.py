@@ -1,5 +1,5 @@
 """
-What deciding postbacks reads and writes: a batch in few statements; a single postback is a batch of one.
+The reads and writes of deciding postbacks: few statements per batch; a single postback is a batch of one.
 
 `open_book` locks the accounts, then the experience, then the day's ceilings, and reads everything that the decisions
 depend on. `services.decisions` decides in memory, in order; `write` stores the result.
@@ -47,12 +47,12 @@ class Book:
 
     network: AdNetwork
     received_at: datetime
-    # By original id: the decided postbacks, in order.
+    # The decided postbacks by original id, in order.
     related: dict[str, list[Postback]]
     histories: dict[int, History]
     standings: dict[int, Standing]
     day: Day | None
-    # By entry key.
+    # The posted credits and experience by entry key.
     posted: dict[str, Posted]
     _postings: list[Posting] = field(default_factory=list)
     _changed: dict[int, Postback] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Book:
 
     def reverse(self, reversal: Postback, *, experience: int) -> None:
         """Take back a reversal's credits, and experience."""
-        # A prefix, because a network's id could end like a suffix of ours.
+        # A prefix and not a suffix, because a network's id could end like our suffix.
         user_id, key = reversal.user_id or 0, f"reversed-{entry_key(reversal)}"
         source = EntrySource.EARNING_REVERSAL
         self._post(reversal, Posting(user_id, -reversal.credits, source, key))
@@ -162,7 +162,7 @@ def _related(postbacks: list[Postback]) -> dict[str, list[Postback]]:
 
 
 def _posted(postbacks: list[Postback], related: dict[str, list[Postback]]) -> dict[str, Posted]:
-    """Return what the credits have given that these reversals are about."""
+    """Return the credits and experience posted for the credits that these reversals name."""
     originals = {row.original_id for row in postbacks if row.kind == PostbackKind.REVERSAL}
     given = [
         row
@@ -180,7 +180,7 @@ def _posted(postbacks: list[Postback], related: dict[str, list[Postback]]) -> di
 
 
 def store(rows: Collection[Postback]) -> None:
-    """Store what was decided about these postbacks, in one statement."""
+    """Store the decisions about these postbacks, in one statement."""
     db.all_rows(_UPDATE, {"ids": [row.pk for row in rows], **arrays(rows, _FIELDS)})
 
 

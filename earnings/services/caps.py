@@ -1,12 +1,12 @@
 """
 The caps on earnings: per event, per person and day, per network and day, and per day of all networks.
 
-What exceeds one is held, and two people release it. A day is a UTC day. A day's rows are locked last, after all
-accounts, so simultaneous earnings never exceed a ceiling together.
+An earning that exceeds a cap is held until two people release it. A day is a UTC day. A day's rows are locked last,
+after all accounts, so concurrent earnings never exceed a ceiling together.
 
-A reversal returns nothing to a day's ceilings: what was credited could be spent before it was taken back, so a network
-that credits and reverses in turn would pass every ceiling. A person's own cap counts what the person has left of that
-day: credits that were taken back whole do not count, because the person owes them.
+A reversal returns nothing to a day's ceilings: credits can be spent before they are taken back, so a network that
+credits and reverses in turn could otherwise exceed every ceiling. A person's own cap does not count credits that were
+taken back in full, because the person owes them.
 """
 
 import logging
@@ -36,14 +36,14 @@ class History:
 
 
 def counts_today(credit: Postback, *, day: date) -> bool:
-    """Return whether a credit counts for the person's cap of that day."""
+    """Return whether a credit counts towards the person's cap of that day."""
     is_given = credit.state in {PostbackState.AVAILABLE, PostbackState.HELD}
     return is_given and credit.hold_reason not in CAPS and credit.received_at.date() >= day
 
 
 @dataclass
 class Day:
-    """The credits of a day, of all networks and of one; the caller's transaction has locked their rows."""
+    """The credits of a day, of all networks and of one; the caller's transaction has locked the rows."""
 
     day: date
     limits: dict[str, int]
@@ -70,9 +70,9 @@ class Day:
 
 def hold_reason(credit: Postback, history: History, day: Day) -> str:
     """
-    Return why a decided credit must be held, beyond its network's hold time, or an empty text.
+    Return why a decided credit must be held beyond its network's hold time, or an empty text.
 
-    Without a reason that is a cap, the credits are taken from the day's ceilings.
+    Unless the reason is a cap, this takes the credits from the day's ceilings.
     """
     reason = _reason(credit, history, day)
     if reason in CAPS:
@@ -93,7 +93,7 @@ def _reason(credit: Postback, history: History, day: Day) -> str:
 
 
 def histories(postbacks: list[Postback]) -> dict[int, History]:
-    """Return the history of each user of these undecided postbacks of one network and time, without them."""
+    """Return each user's history, for undecided postbacks of one network and time, which it does not include."""
     received_at, network = postbacks[0].received_at, postbacks[0].network
     midnight = datetime.combine(received_at.date(), time(), tzinfo=received_at.tzinfo)
     counted = Q(
@@ -125,7 +125,7 @@ def lock_day(network: AdNetwork, day: date) -> Day:
 
 
 def network_ceiling() -> int:
-    """Return the credits of a day that one network takes at most."""
+    """Return the most credits that one network may give in a day."""
     return int(settings.EARNINGS_DAILY_CEILING * settings.EARNINGS_NETWORK_SHARE // 100)
 
 

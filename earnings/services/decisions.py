@@ -1,8 +1,8 @@
 """
 The decision about each postback: credited, held, taken back, announced or refused.
 
-It is made in memory on a `Book` whose rows are locked, so a credit, its reversal and their repeats each see everything
-that was decided before them.
+Decisions are made in memory on a `Book` whose rows are locked, so a credit, its reversal and their repeats each see all
+earlier decisions.
 """
 
 import logging
@@ -73,7 +73,7 @@ def _give(credit: Postback, remaining: int, book: Book) -> None:
 def _reversal(reversal: Postback, book: Book) -> None:
     _close_announcements(reversal, Event.REVERSE, book)
     credit = next(iter(book.related_to(reversal, PostbackKind.CREDIT)), None)
-    # It waits for a credit, and for the person of one that names none.
+    # The reversal waits for its credit, or for the user of a credit that names none.
     if credit is None or credit.user_id is None:
         return
     if credit.user_id != reversal.user_id:
@@ -142,7 +142,7 @@ def _take_back(reversal: Postback, credit: Postback, book: Book) -> None:
     posted = book.posted.get(entry_key(credit))
     if posted is None or not reversal.credits:
         return
-    # Credits taken before they were posted are not included.
+    # Excludes credits that were taken before the credit was posted.
     before = taken_before - (credit.credits - posted.credits)
     # Proportional; the last reversal takes the whole remainder.
     after = before + reversal.credits

@@ -33,7 +33,7 @@ from rewards.services import experience
 from users.models import User
 
 logger = logging.getLogger(__name__)
-# A worker processes this many in well under a minute.
+# The number to release in one sweep; a worker needs well under a minute for them.
 _RELEASE_BATCH = 1_000
 
 
@@ -98,7 +98,7 @@ def release_early(*, postback_id: int) -> Postback:
 
 def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Request the release of held credits now. Within the limit of one person they are posted at once; never beyond a cap.
+    Request the release of held credits. They are posted at once if within one person's limit and not held by a cap.
 
     A repeated key returns the first request.
 

@@ -64,7 +64,7 @@ def configure(*, slug: str, **values: Any) -> AdNetwork:
     network = _lock(ensure(slug=slug).slug)
     for name, value in values.items():
         setattr(network, name, value)
-    # The adapter's current value counts, not the row's.
+    # The adapter's current value applies, not that of the row.
     network.is_weak = is_weak(ADAPTERS[slug])
     network.full_clean()
     network.save(update_fields=[*values, "is_weak"])
@@ -76,7 +76,7 @@ def switch(*, slug: str, is_enabled: bool) -> bool:
     Enable or pause a network; return False if nothing changes.
 
     Raises:
-        NetworkUnguarded: its postbacks could be forged and it lacks limits.
+        NetworkUnguarded: the network's postbacks could be forged, and it lacks limits.
     """
     if not AdNetwork.objects.filter(slug=slug, is_enabled=not is_enabled).exists():
         return False
@@ -89,7 +89,7 @@ def switch(*, slug: str, is_enabled: bool) -> bool:
 
 
 def new_path_token() -> str:
-    """Return a token for a network's URL, which is not accepted yet."""
+    """Return a new token for a network's URL; it is not accepted before `accept_path_token`."""
     return secrets.token_urlsafe(_PATH_TOKEN_BYTES)
 
 
@@ -169,7 +169,7 @@ def reseal_secrets() -> Resealed:
 
 
 def _equals(sealed: str, secret: str) -> bool:
-    """Return whether it is that secret; False if it cannot be decrypted."""
+    """Return whether the sealed text is this secret; False if it cannot be decrypted."""
     try:
         return _unseal(sealed) == secret
     except SealedUnderAnotherKey:
@@ -188,7 +188,7 @@ def _unseal(sealed: str) -> str:
 
 
 class NetworkReference(NamedTuple):
-    """An enabled network, its credit source, the user's reference, and what it pays when."""
+    """An enabled network, its credit source, the user's reference, and the network's typical credits and hold time."""
 
     network: str
     title: str

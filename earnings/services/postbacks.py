@@ -35,7 +35,7 @@ from gateway.common.http import is_within
 from users.models import User
 
 logger = logging.getLogger(__name__)
-# Short transactions: postbacks arrive meanwhile.
+# Rows to delete in one transaction; short transactions do not delay arriving postbacks.
 PURGE_BATCH = 2_000
 # Retention of postbacks without credits. Networks retry a postback for nine days.
 _KEPT_DAYS = 400
@@ -193,7 +193,7 @@ def record_all(batch: Sequence[VerifiedEvent]) -> int:
     A repeat changes nothing.
     """
     if len(batch) > 1:
-        # Two batches with the same events in another order would wait for each other.
+        # Serialises batches of a network: two with the same events in different orders would deadlock.
         AdNetwork.objects.select_for_update(no_key=True).get(pk=batch[0].network.pk)
     rows = [verified.to_row() for verified in batch]
     _insert(rows)

@@ -1,8 +1,8 @@
 """
-Signed events that staff must settle: earnings that name no user, and reversals whose credit never came.
+Signed events that staff must settle: earnings that name no user, and reversals whose credit never arrived.
 
-Staff give the first to a person, which requests their credits; a repeat from the network that names its user does the
-same. Without an owner, staff forfeit a credit or close a reversal.
+Staff assign such an earning to a person, by a request for its credits; a repeat from the network that names the user
+assigns it, too. If there is no owner, staff forfeit the credit or close the reversal.
 """
 
 from decimal import Decimal
@@ -103,7 +103,7 @@ def close(*, postback_id: int) -> None:
     Close an event without an effect: one that names no user, or a reversal without its credit. Joins the transaction.
 
     Raises:
-        EarningDecided: it is decided.
+        EarningDecided: the event was decided before.
     """
     row = Postback.objects.select_for_update(of=("self",)).get(pk=postback_id)
     if not can_be_closed(row):

@@ -131,7 +131,7 @@ def endpoint_of(access: SponsorAccess, endpoint_id: str) -> Endpoint:
     Return an endpoint of the caller's sponsor.
 
     Raises:
-        NotFound: the sponsor has none with this id, or has deleted it.
+        NotFound: the sponsor has no endpoint with this id, or has deleted it.
     """
     row = Endpoint.objects.of_sponsor(access.sponsor).filter(pk=int(endpoint_id)).first()
     if row is None:

@@ -65,7 +65,7 @@ def history_of(
 
 
 def _part_of_user(call: RelayTransaction, cost: int) -> int:
-    """Return what the user pays of the call's cost; a sponsor may pay the rest."""
+    """Return the user's part of the call's cost; a sponsor may pay the rest."""
     sponsored = getattr(getattr(call, "hold", None), "sponsored", None)
     return cost - (sponsor_part(cost, share_percent=sponsored.version.share_percent) if sponsored else 0)
 
@@ -185,7 +185,7 @@ def of_earning(
     arrives_at: datetime | None = None,
     because: str | None = None,
 ) -> Event:
-    """Return the event of an earning that is held, released or reversed; `row` is what happened to it."""
+    """Return the event of an earning that is held, released or reversed; `row` is the credit or its reversal."""
     if row.user is None or row.decided_at is None:
         raise ValueError("an earning without a user has no events")
     data: Data = {

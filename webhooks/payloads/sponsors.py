@@ -14,7 +14,7 @@ from webhooks.payloads import NO_USER, Data, Event
 def of_level(
     level: SponsorLevel, *, sponsor: Sponsor, balance: int, at: datetime, member: Member | None = None
 ) -> Event:
-    """Return the event of a sponsor whose credits have crossed its alarm, for a member or for its own endpoints."""
+    """Return the event that a sponsor's credits have crossed its alarm, for a member or for the sponsor's endpoints."""
     data: Data = {"sponsor": sponsor.slug, "credits": balance, "alarm": sponsor.alarm_credits}
     if member is not None:
         data["address"] = str(member.user.profile_address)
@@ -25,7 +25,7 @@ def of_level(
 
 
 def of_entry(entry: CreditEntry, *, sponsor: Sponsor) -> Event:
-    """Return the event of an entry of a sponsor other than of a call."""
+    """Return the event of a sponsor's entry other than that of a call."""
     data = {
         "sponsor": sponsor.slug,
         "creditSource": entry.source,
@@ -69,8 +69,8 @@ def _who(call: SponsoredCall, relayed: RelayTransaction, *, user: str, answered_
     """
     Name the call and its user.
 
-    The sponsor's server has signed a voucher for this profile, or was asked about this very call: it gets both by
-    name. Of other calls it gets the id that its figures have, which leads to no profile; a hash would.
+    If the sponsor's server has signed a voucher for this profile, or was asked about this call, it gets both by name.
+    For other calls it gets only the user's pseudonym from its figures; a transaction hash would reveal the profile.
     """
     rule, policy = call.version.profiles, call.version.policy
     is_known = rule in {ProfileRule.VOUCHED, ProfileRule.VERIFIED}

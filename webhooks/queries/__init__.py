@@ -116,7 +116,7 @@ def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
 
 
 def answered_hashes(call_ids: Iterable[int]) -> dict[int, str]:
-    """Return the hash that execute answered for each of these calls, by the call's id."""
+    """Return the hash that `execute` returned for each of these calls, by the call's id."""
     attempts = Attempt.objects.filter(relay_transaction__in=list(call_ids))
     first = attempts.order_by("relay_transaction", "sequence", "pk").distinct("relay_transaction")
     return dict(first.values_list("relay_transaction_id", "transaction_hash"))
@@ -175,7 +175,7 @@ def changed_balances(span: Span, audience: Audience) -> list[ChangedBalance]:
 
 
 def decided_earnings(span: Span, audience: Audience) -> list[Event]:
-    """Return what was held, released or taken back in the interval, of users with a session at an endpoint."""
+    """Return the earnings held, released or taken back in the interval, of users with a session at an endpoint."""
     credit = Postback.objects.filter(
         network=OuterRef("network"), original_id=OuterRef("original_id"), kind=PostbackKind.CREDIT
     )
@@ -261,7 +261,7 @@ def recent_messages(endpoint: Endpoint) -> list[Message]:
     return list(rows.prefetch_related(last)[:MOST_MESSAGES])
 
 
-# Messages of an endpoint that its sponsor sees.
+# The number of an endpoint's messages that its sponsor sees.
 MOST_MESSAGES = 50
 
 

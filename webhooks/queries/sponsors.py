@@ -1,4 +1,4 @@
-"""Read what the endpoints of sponsors hear of: their credits, and the calls that they pay for."""
+"""Reads the sources of messages to sponsors' endpoints: their credits, and the calls that they pay for."""
 
 from collections.abc import Iterable
 
@@ -30,7 +30,7 @@ def posted_to_sponsors(span: Span) -> list[tuple[int, Event]]:
 def sponsored_calls(span: Span, audience: Audience) -> list[Subject]:
     """Return the subjects, not stored yet, of the calls accepted in the interval whose sponsor has an endpoint."""
     endpoints = [row for row in audience.endpoints if row.sponsor_id is not None]
-    # The ids are a list, so that the index of each version's calls by time serves.
+    # The ids are passed as a list, so that PostgreSQL uses the index of each version's calls by time.
     versions = PolicyVersion.objects.filter(policy__sponsor__in={row.sponsor_id for row in endpoints})
     calls = SponsoredCall.objects.filter(
         version__in=list(versions.values_list("pk", flat=True)),

@@ -1,8 +1,8 @@
 """
-The e-mail address of an account holder: given, confirmed from the mailbox, and removed.
+The e-mail address of an account holder: stored, confirmed from the mailbox, and removed.
 
-Links in e-mails carry signed tokens, so nothing is stored for them. A token is about one address, and does not show it,
-because logs have the paths of requests.
+Links in e-mails have signed tokens, so nothing is stored for them. A token is for one address but does not reveal it,
+because logs contain the paths of requests.
 """
 
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ CONFIRM_WITHIN = timedelta(days=3)
 @transaction.atomic
 def give(*, user: User, email: str, language: str, now: datetime) -> None:
     """
-    Store the address, and ask its owner to confirm it; a confirmed one is kept as it is.
+    Store the address and e-mail its owner to confirm it; an address that is already confirmed does not change.
 
     Raises:
         EmailUnavailable: the operator has no mail server.
@@ -40,7 +40,7 @@ def give(*, user: User, email: str, language: str, now: datetime) -> None:
 
 
 def remove(*, user: User) -> None:
-    """Delete the address, and what waits to be sent to it."""
+    """Delete the address, and the notices that wait to be sent to it."""
     NoticeAddress.objects.filter(user=user).delete()
     Notice.objects.filter(user=user).delete()
 

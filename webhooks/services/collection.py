@@ -17,7 +17,7 @@ from webhooks.payloads import Event
 from webhooks.queries import Audience, Span, sponsors
 from webhooks.services import levels, notices
 
-# Longer than any transaction that writes such rows, and than the clocks' skew.
+# Longer than any transaction that writes such rows, plus the clocks' skew.
 _OVERLAP = timedelta(minutes=2)
 # The longest interval read at once after an outage.
 _SLICE = timedelta(minutes=10)
@@ -46,7 +46,7 @@ def collect(*, now: datetime) -> None:
 
 
 def _read_for_people(source: str, reader: _Reader, audience: Audience, now: datetime) -> None:
-    """Read what endpoints and people who want e-mails hear of."""
+    """Read a source whose events go to endpoints and to people who want e-mails."""
     Cursor.objects.get_or_create(source=source, defaults={"read_until": now})
     if not audience.endpoints and not queries.confirmed_addresses().exists():
         _move(source, now)

@@ -89,7 +89,7 @@ class _Run:
         return self._now + timedelta(seconds=time.monotonic() - self._began)
 
     def _start(self, threads: ThreadPoolExecutor) -> bool:
-        """Hand due messages to free threads; return whether there were any."""
+        """Claim due messages for free threads; return whether there were any."""
         if time.monotonic() - self._began > _RUN_SECONDS:
             return False
         begun = 0

@@ -74,10 +74,10 @@ def create_for_sponsor(sponsor: Sponsor, *, url: str, event_types: Sequence[str]
     Store a new endpoint of a sponsor; return it with its secret, which is shown only once.
 
     Raises:
-        TooManyEndpoints: the sponsor has as many as it may have.
+        TooManyEndpoints: the sponsor has the maximum number of endpoints.
         EndpointRefused, WebhooksNotConfigured: see `create`.
     """
-    # The lock lets one request at a time count.
+    # Serialises requests, so that each one counts the others' endpoints.
     Sponsor.objects.select_for_update(no_key=True).get(pk=sponsor.pk)
     if Endpoint.objects.of_sponsor(sponsor).count() >= MOST_OF_SPONSOR:
         raise TooManyEndpoints(f"A sponsor has at most {MOST_OF_SPONSOR} endpoints. Delete one first.")
@@ -131,7 +131,7 @@ def enable(endpoint: Endpoint, *, now: datetime) -> bool:
     """
     Resume sending, waiting messages first. Return whether the endpoint was disabled.
 
-    Events from the disabled time are not sent, except settlements of calls for which it already has a message.
+    Events from the time when it was disabled are not sent, except settlements of calls for which it has a message.
     """
     disabled = Endpoint.objects.filter(pk=endpoint.pk, disabled_at__isnull=False)
     return bool(disabled.update(disabled_at=None, disabled_by="", failing_since=None, enabled_at=now))

@@ -1,8 +1,8 @@
 """
-Whether people's credits last: the state of each, compared with its use, and the events of its changes. The credits of
-sponsors are compared with the alarms that they have set.
+The state of people's credits compared with their use, and of sponsors' credits compared with their alarms, with an
+event for each change.
 
-The caller runs once at a time, so each change of state is one event. Use is read again after an hour.
+Only one run is active at a time, so each change of state is one event. A person's use is read again after an hour.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def sponsors_crossings(*, now: datetime) -> tuple[list[Event], list[tuple[int, E
 
 
 def _levels_of(user_ids: Sequence[int], *, now: datetime) -> dict[int, CreditLevel]:
-    """Return the level of each user, with a use of the last hour."""
+    """Return the level of each user, with a use that was read within the last hour."""
     rows = CreditLevel.objects.select_related("user").filter(user__in=user_ids)
     fresh = {row.user_id: row for row in rows.filter(use_read_at__gt=now - _USE_KEPT)}
     stale = [user_id for user_id in user_ids if user_id not in fresh]

@@ -39,7 +39,7 @@ def _resend(endpoint: Endpoint, which: Q, now: datetime) -> int:
 
 
 def forget(user: User) -> None:
-    """Delete all messages about a deleted account, and everything that would create further ones."""
+    """Delete all messages about a deleted account, and the rows that would cause further ones."""
     Message.objects.filter(user=user).delete()
     Subject.objects.filter(user=user).delete()
     CreditLevel.objects.filter(user=user).delete()

@@ -1,7 +1,8 @@
 """
-E-mails to account holders: written once for each event, and sent outside of any transaction.
+E-mails to account holders: stored once for each event, and sent outside any transaction.
 
-A notice is claimed in one transaction and recorded in another, with only the mail server in between: at least once.
+A notice is claimed in one transaction and its result recorded in another, with only the call to the mail server in
+between, so delivery is at least once.
 """
 
 import logging
@@ -25,9 +26,9 @@ from webhooks.services.addresses import confirm_token, stop_token
 
 logger = logging.getLogger(__name__)
 _BATCH = 50
-# Longer than all messages of a claim take.
+# Longer than it takes to send all notices of a claim.
 _CLAIM_TIME = timedelta(minutes=15)
-# Before the next attempt; after the last one the notice is given up.
+# The backoff before each further attempt; after the last one, the notice is given up.
 _PAUSES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1), timedelta(hours=6))
 _KEPT, _WEEK = timedelta(days=30), timedelta(days=7)
 _NO_ADDRESS = "The address is not confirmed, or has changed."
@@ -52,7 +53,7 @@ def write_expiries(events: Sequence[Event]) -> None:
     """
     Store one notice for each user and week (Monday to Sunday, UTC) in which announced credits expire.
 
-    It is sent at the beginning of the week before, with the credits that remain then, which may be of many small lots.
+    It is sent at the beginning of the week before, with the sum of the credits that are left then of all these lots.
     """
     rows = [
         Notice(
@@ -107,7 +108,7 @@ def _claim(now: datetime) -> list[Notice]:
 
 
 def _send(notice: Notice, now: datetime) -> str:
-    """Send it; return what forbids that, such as an address that has been removed, changed or not been confirmed."""
+    """Send the notice; return why it must not be sent, for example because the address was removed or changed."""
     address = NoticeAddress.objects.select_related("user").filter(user=notice.user_id).first()
     is_question = notice.kind == Notice.Kind.CONFIRM
     if address is None or (address.confirmed_at is None) != is_question:

@@ -1,7 +1,7 @@
 """
 The dashboard: the user's credits, badges, histories and check-in in one response.
 
-It is composed from the queries of the apps below, in a fixed number of statements.
+The queries of the apps below provide it, in a fixed number of statements.
 """
 
 from dataclasses import dataclass
@@ -75,10 +75,10 @@ class AccountSummary:
     quota: Quota
     rewards: CurrentRewards
     subscription_status: str | None
-    # When the amount shown by the dashboard is first charged, if it is not yet.
+    # When the subscription's amount is first charged; None if the current period was paid with it.
     amount_from: datetime | None
     drop_limit: DropLimit
-    # Credits that the account may owe.
+    # The credits that the account may owe.
     debt_limit: int
 
 

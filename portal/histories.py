@@ -1,8 +1,8 @@
 """
 The timeline of a user: relay calls, check-ins and every other change of the balance, newest first, in one statement.
 
-Each of the three lists is read through an index of its own, in the order of its key, and the lists are merged by time.
-A position names a key in each list, so no row is repeated or lost while new ones arrive.
+Each of the three lists is read through its own index, in the order of its key, and the lists are merged by time. A
+position has a key in each list, so no row is repeated or lost while new ones arrive.
 """
 
 import base64
@@ -20,7 +20,7 @@ _LARGEST = 2**62
 
 
 class Position(NamedTuple):
-    """Older rows than this come next: the id of a call, the version of an entry, a day and its check-in."""
+    """Where the next page starts: below this id of a call, version of an entry, and day and check-in."""
 
     call: int = _LARGEST
     entry: int = _LARGEST
@@ -29,12 +29,12 @@ class Position(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the position as an opaque text."""
+        """Encode the position as an opaque text."""
         return base64.urlsafe_b64encode(json.dumps(self).encode()).decode()
 
     @classmethod
     def of(cls, text: str) -> Self | None:
-        """Return the position of an opaque text, None if it is not one."""
+        """Decode the position from an opaque text; None if the text is invalid."""
         try:
             call, entry, day, attempt = json.loads(base64.urlsafe_b64decode(text.encode()))
             date.fromisoformat(day)
@@ -53,7 +53,7 @@ class Happening:
     kind: str
     key: int
     at: datetime
-    # What it changed; for a call in progress, what it is expected to cost, as a negative number.
+    # The change of the balance; for a call in progress, its expected cost as a negative number.
     credits: int
     balance_after: int | None
     source: str
@@ -73,7 +73,7 @@ class Happening:
 
 
 class Page(NamedTuple):
-    """Some rows, and the position after them; None at the end."""
+    """Rows of the timeline, and the position after them; None at the end."""
 
     rows: list[Happening]
     next: Position | None
@@ -100,7 +100,7 @@ def _after(rows: list[Happening], before: Position) -> Position:
 
 
 _MEMBERS = tuple(Happening.__dataclass_fields__)
-# Enough for the head of a call and of the actions that are named.
+# The length to read of a payload: enough for the call's head and for the actions that are named.
 _PAYLOAD_BYTES = 4_096
 _OTHERS = ", ".join(f"'{source}'" for source in OF_OTHER_LISTS)
 

@@ -1,6 +1,6 @@
 """
-The pages for people: the home page, the account holder's page, the page of sponsors' members, and what a browser gets
-instead of a problem document.
+The pages for people: the home page, the account holder's page, the page of sponsors' members, and the error pages that
+browsers get instead of problem documents.
 
 The two pages of a profile are shells. Scripts from our own static files load their content from the public API, so they
 also serve as an example for wallets.
@@ -30,7 +30,7 @@ from gateway.common.problems import only_methods
 from gateway.web import brand
 from portal.dashboard import relayer_url
 
-# The modules without which the first screen cannot show the balance: fetched together with the page.
+# The modules that the first screen needs to show the balance; browsers fetch them together with the page.
 _FIRST_MODULES = ("dom", "page", "relay-client", "session", "text")
 _CATALOGUE = "account/words/<slug:language>.<slug:version>.js"
 
@@ -63,7 +63,7 @@ def _shell(request: HttpRequest, template: str, *, first_section: str) -> HttpRe
 
 
 def _page(request: HttpRequest, template: str, **own: Any) -> HttpResponse:
-    """Return a page in the reader's language, or the way to it without the choice of a language in the address."""
+    """Return a page in the reader's language; if the URL chooses a language, redirect to the URL without the choice."""
     known = {code for code, _ in brand.languages()}
     chosen = request.GET.get("language", "")
     if chosen in known:
@@ -89,7 +89,7 @@ def _catalogue_file(language: str) -> Path:
 
 
 def _version_of(language: str) -> str:
-    """Return a name for the content of a language's catalogue; empty for the language of the source."""
+    """Return a hash of a language's catalogue, for its URL; empty for the source's language."""
     file = _catalogue_file(language)
     return sha256(file.read_bytes()).hexdigest()[:12] if file.exists() else ""
 
@@ -97,7 +97,7 @@ def _version_of(language: str) -> str:
 @gzip_page
 @only_methods("GET", "HEAD")
 def words(request: HttpRequest, language: str, version: str) -> HttpResponse:
-    """Return the catalogue of a language as a script; a name that changes with it may be kept for a year."""
+    """Return the catalogue of a language as a script. Its URL changes with its content, so it is cached for a year."""
     if language not in {code for code, _ in brand.languages()} or version != _version_of(language):
         raise Http404
     with translation.override(language):
@@ -108,7 +108,7 @@ def words(request: HttpRequest, language: str, version: str) -> HttpResponse:
 
 @only_methods("GET", "HEAD")
 def logo(request: HttpRequest) -> HttpResponse:
-    """Return the operator's logo; 404 where the product's own is shown."""
+    """Return the operator's logo; 404 if the pages show the product's own."""
     if not settings.BRAND_LOGO_FILE:
         raise Http404
     kind = mimetypes.guess_type(settings.BRAND_LOGO_FILE)[0] or "application/octet-stream"
@@ -128,20 +128,20 @@ def code_of_account(request: HttpRequest) -> HttpResponse:
 
 @only_methods("GET", "HEAD")
 def favicon(request: HttpRequest) -> HttpResponse:
-    """Lead browsers that do not read the page's own link to the logo."""
+    """Redirect browsers that ignore the page's icon link to the logo."""
     return redirect(brand.Brand.of_settings().logo)
 
 
 @only_methods("GET", "HEAD")
 def robots(request: HttpRequest) -> HttpResponse:
-    """Let search engines find the pages for people, and nothing else."""
+    """Let search engines index only the pages for people."""
     closed = (f"Disallow: {path}" for path in ("/account", "/sponsor", "/admin", "/api/"))
     return HttpResponse("\n".join(("User-agent: *", *closed, "Allow: /", "")), content_type="text/plain")
 
 
 @only_methods("GET", "HEAD")
 def dev_extension(request: HttpRequest) -> HttpResponse:
-    """Return the dev stack's replacement for the browser extension, with its test key; 404 elsewhere."""
+    """Return a development stack's replacement for the browser extension, with its test key; 404 in production."""
     if not settings.DEV_EXTENSION_FILE:
         raise Http404
     script = Path(settings.DEV_EXTENSION_FILE).read_text(encoding="utf-8")
@@ -149,22 +149,22 @@ def dev_extension(request: HttpRequest) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a user without permission; Django's handler403."""
+    """Return the page for a missing permission; Django's handler403."""
     return _for_people(request, 403) or error_pages.forbidden(request, exception)
 
 
 def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer an unknown path; Django's handler404."""
+    """Return the page for an unknown path; Django's handler404."""
     return _for_people(request, 404) or error_pages.unknown_path(request, exception)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Answer an unhandled exception, which Django has logged; Django's handler500."""
+    """Return the page for an unhandled exception, which Django has logged; Django's handler500."""
     return _for_people(request, 500) or error_pages.broken(request)
 
 
 def _for_people(request: HttpRequest, status: int) -> HttpResponse | None:
-    """Return a page for a browser outside the API and the admin; None for all others, who get a problem document."""
+    """Return an error page for a browser outside the API and the admin; None if it should be a problem document."""
     is_page = not request.path.startswith(("/api/", "/admin", "/.well-known/"))
     if not is_page or "text/html" not in request.headers.get("Accept", ""):
         return None

@@ -1,7 +1,7 @@
 """
-What a relay call does, read from its payload: the actions of the profile, with names of well-known methods.
+Decodes what a relay call does from its payload: the profile's actions, with the names of well-known methods.
 
-Payloads are signed by callers and may contain anything, so whatever does not decode is an action without a name.
+Callers sign payloads, which may contain anything, so a part that does not decode becomes an action without a name.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from eth_utils.abi import function_signature_to_4byte_selector
 from gateway.common.fields import checksum
 
 _WORD, _ADDRESS_BYTES = 32, 20
-# Batches inside batches are not looked into, and of long ones the first actions are named.
+# The number of actions named in a batch. Batches inside batches are not decoded.
 MOST_ACTIONS = 5
 
 
@@ -96,7 +96,7 @@ class _Malformed(Exception):
 
 
 def actions_of(payload: bytes) -> list[Action]:
-    """Return what the profile does, in order; at most MOST_ACTIONS + 1, so that a reader notices a longer batch."""
+    """Return the profile's actions in order; at most MOST_ACTIONS + 1, so that callers can tell that there are more."""
     selector, body = payload[:4], payload[4:]
     try:
         if selector == _EXECUTE:

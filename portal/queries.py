@@ -1,4 +1,4 @@
-"""What sponsors spent on which contracts: read from the payloads of the calls that they paid for."""
+"""Sponsors' spend by contract, read from the payloads of the calls that they paid for."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from gateway.common import db
 from gateway.common.fields import checksum
 from sponsors.models import Sponsor
 
-# Those on which the most was spent are listed.
+# The number of contracts to list, those with the highest spend.
 MOST_CONTRACTS = 100
 
 

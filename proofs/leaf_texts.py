@@ -2,9 +2,9 @@
 The texts that are hashed and signed: of an entry, as a leaf of the tree, and of a root.
 
 A text is JSON of ASCII characters, with its members sorted by name and no spaces. A leaf contains every column of its
-entry; the profile's address and the reason are replaced by hashes with salts of their own. Each can be disclosed
-alone, and neither can be disclosed after the salt was deleted. The leaf has a salt, too: its hash appears in the proofs
-of other entries, and the salt prevents guessing the entry from it.
+entry, but the profile's address and the reason are replaced by hashes, each with its own salt. Each can be disclosed
+alone, and neither after the account's secret was deleted. The leaf has a salt, too, because its hash appears in the
+proofs of other entries; the salt prevents guessing the entry from the hash.
 """
 
 import hmac
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-# Lengths of random secrets, and of the salts derived from them.
+# The lengths of random secrets and of the salts derived from them.
 SECRET_BYTES, SALT_BYTES = 32, 16
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 

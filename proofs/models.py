@@ -2,7 +2,7 @@
 Signed roots over the entries of the ledger, and the salts that hide people in them.
 
 A root covers every entry after the previous root, up to and including `last_entry_id`; its signature covers every
-column. Its tree can be computed again from the entries and the seed. It is stored so that a proof need not read the
+column. The tree could be computed again from the entries and the seed. It is stored so that a proof need not read the
 other entries, and so that an audit can tell which entry differs.
 
 The tables keep the prefix `credits_`: these models were part of that app.

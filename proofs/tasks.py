@@ -1,8 +1,8 @@
 """
 Celery tasks of the proofs.
 
-Their names begin with `credits.`, the app of these tasks before: old and new processes serve side by side during an
-upgrade, and each must know the tasks that the others enqueue.
+Their names begin with `credits.`, the former app of these tasks: during an upgrade, old and new processes run side by
+side, and each must know the tasks that the others enqueue.
 """
 
 from typing import Any
@@ -27,6 +27,6 @@ def audit_roots(**_: Any) -> None:
     Compare every entry with its signed root; the service logs and stores each difference.
 
     Raises:
-        BooksDiffer: there is one.
+        BooksDiffer: there are differences.
     """
     require_no_findings(audit.audit(now=clock.now()))

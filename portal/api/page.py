@@ -204,7 +204,7 @@ def _happening(row: Happening) -> dict[str, Any]:
 
 
 def _network_of(cause: str) -> str:
-    """Return the title of the network that the key of an earning's entry names."""
+    """Return the title of the network in the key of an earning's entry."""
     kind, _, rest = cause.partition(":")
     adapter = ADAPTERS.get(rest.partition(":")[0]) if kind in {"earning", "reversed-earning"} else None
     return adapter.title if adapter else ""

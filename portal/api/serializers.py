@@ -21,7 +21,7 @@ from relay.queries.reports import credits_of
 from rewards.models import Badge, Modifier, ModifierType
 from users.models import AccountDeletion
 
-# The sources in a list of earnings: all but relay charges.
+# The sources of entries in a list of earnings: all except relay charges.
 EARNED = [choice for choice in EntrySource.choices if choice[0] != EntrySource.RELAY_TRANSACTION]
 
 
@@ -122,7 +122,7 @@ class TransactionSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=RelayTransaction.Status.choices)
 
     def get_real_cost(self, row: Any) -> int:
-        # Of a call that a sponsor pays, the user's part.
+        # For a call that a sponsor pays, only the user's part.
         return credits_of(row)[0] if row.sponsor and row.settled_at else int(row.real_cost)
 
     def get_credits_before(self, row: Any) -> int:
@@ -282,7 +282,7 @@ def _modifier(row: Modifier, counted: Decimal) -> dict[str, Any]:
     return {**shown, "value": counted}
 
 
-# Read once, because REST framework copies all fields at each access.
+# Computed once, because REST framework copies all fields at each access.
 _BADGE_FIELDS = tuple(map(str, BadgeSerializer().fields))
 
 

@@ -1,5 +1,5 @@
 """
-Compare the ledger with its signed roots: is each entry unchanged since its root was closed, and still there?
+Compares the ledger with its signed roots, to detect entries that were changed or deleted after their root was closed.
 
 The audit computes every root from the entries again. If the result differs, the stored hashes of the root's tree, which
 must themselves lead to the signed root, show which entry differs.
@@ -34,7 +34,7 @@ ERASED_WITH_OWNER = "an entry is erased only when its owner's account is deleted
 
 
 class Finding(NamedTuple):
-    """A rule that does not hold for a root, or for an entry under it."""
+    """A broken rule of a root, or of an entry under it."""
 
     rule: str
     root: int
@@ -59,7 +59,7 @@ def _compare() -> Comparison:
 
 
 def find_differences(counts: dict[str, int]) -> Iterator[Finding]:
-    """Yield every difference between roots and entries, root by root, and count what was compared."""
+    """Yield every difference between roots and entries, root by root, and count the compared roots and entries."""
     keys, last = public_keys(), None
     for root in LedgerRoot.objects.order_by("number").iterator():
         text = text_of(root)

@@ -45,9 +45,9 @@ def _line(**members: Any) -> str:
 
 class ExportVerification:
     """
-    Verifies one export; an export without `faults` is what the service signed.
+    Verifies one export. If it has no `faults`, it is exactly what the service signed.
 
-    `kept` holds the texts of roots that were kept elsewhere, by their numbers, for instance from an earlier export.
+    `kept` has the texts of roots that were kept elsewhere, for instance from an earlier export, by their numbers.
     """
 
     def __init__(self, keys: PublicKeys, kept: Mapping[int, str] | None = None) -> None:

@@ -24,7 +24,7 @@ LEFT JOIN credits_erasedentry AS erased ON erased.entry_id = entry.id
 LEFT JOIN users_accountdeletion AS deletion ON deletion.user_id = account.user_id AND deletion.status = 'erased'
 WHERE {which} ORDER BY entry.id
 """
-# Rows read at a time.
+# The number of rows to read at a time.
 PAGE_SIZE = 500
 _BETWEEN = _READ.format(which="entry.id > %(after)s AND entry.id <= %(upto)s")
 _LISTED = _READ.format(which="entry.id = ANY(%(ids)s::bigint[])")

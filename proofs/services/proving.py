@@ -34,7 +34,7 @@ class Proof:
 
     entry: int
     leaf: str | None = None
-    # From the leaf to the root: the sibling's hash by the side on which it stands.
+    # From the leaf to the root: each sibling's hash, by its side, left or right.
     path: Sequence[dict[str, str]] = ()
     root: dict[str, str] | None = None
     disclosed: dict[str, dict[str, str]] | None = None

@@ -1,10 +1,10 @@
 """
 Close roots: sign the entries of the ledger, so that the audit detects a later change.
 
-A periodic task reads the entries that no root covers yet and closes a root over them; posting an entry does nothing
-for it. PostgreSQL assigns ids before the commit, so a transaction may commit an entry with a smaller id than one that
-is visible already. The task therefore picks the last assigned id, and closes the root only after every transaction
-that was writing entries at that moment has ended. An entry up to that id that appears later was forged.
+A periodic task reads the entries that no root covers yet and closes a root over them; posting an entry costs nothing
+extra. PostgreSQL assigns ids before the commit, so a transaction may commit an entry with a smaller id than one that is
+already visible. The task therefore takes the last assigned id, and closes the root only after every transaction that
+was writing entries at that moment has ended. An entry up to that id that appears later was forged.
 """
 
 import logging
@@ -48,7 +48,7 @@ WHERE entry.id > %(after)s AND entry.id <= %(upto)s
 ON CONFLICT (account_id) DO NOTHING
 RETURNING account_id
 """
-# In SQL, because Django would encode the hashes as text, several times.
+# In SQL, because Django would encode the hashes as text several times.
 _KEEP_TREE = """
 INSERT INTO credits_roottree (number, seed, entry_ids, nodes)
 VALUES (%(root)s, %(seed)s, %(ids)s::bigint[], %(nodes)s)
@@ -97,7 +97,7 @@ def published(root: LedgerRoot) -> dict[str, str]:
 
 
 def _cut(wait_seconds: float) -> int:
-    """Return the last assigned entry id, after every transaction that may hold one up to it has ended."""
+    """Return the last assigned entry id, once every transaction that may have been assigned one up to it has ended."""
     with connection.cursor() as cursor:
         cursor.execute(_LAST_ID)
         (last_id,) = cursor.fetchone()

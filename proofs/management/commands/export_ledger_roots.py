@@ -1,4 +1,4 @@
-"""`manage.py export_ledger_roots`: keep each signed root as a file of a directory."""
+"""`manage.py export_ledger_roots`: write each signed root to a file in a directory."""
 
 from pathlib import Path
 from typing import Any

@@ -9,7 +9,6 @@ from django.utils import timezone
 from payments.errors import BillingRefused, BillingUnavailable
 from payments.models import BillingOperation, Customer
 from payments.services import customers
-from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.rows import all_rows
 from tests.payments.stripe_accounts import DoubleAccount
@@ -33,12 +32,6 @@ def test_the_first_call_creates_the_customer_and_later_ones_return_it(
     operation = BillingOperation.objects.get()
     assert (operation.status, operation.outcome) == ("done", first.stripe_customer_id)
     assert customer.metadata["operation"] == str(operation.pk)
-
-
-@pytest.mark.django_db
-def test_two_users_are_two_customers(double: DoubleAccount) -> None:
-    made = {customers.ensure_customer(user=UserFactory.create(), now=timezone.now()) for _ in range(2)}
-    assert len({customer.stripe_customer_id for customer in made}) == 2
 
 
 @pytest.mark.django_db

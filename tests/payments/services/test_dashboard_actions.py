@@ -114,9 +114,9 @@ def _process(double: DoubleAccount, known: set[str], *, types: tuple[str, ...] =
     assert not StripeEvent.objects.exclude(status="processed").exists()
 
 
-def _assert_every_cent_is_accounted_for(double: DoubleAccount, findings: list[dict[str, object]]) -> None:
+def _assert_every_cent_is_accounted_for(double: DoubleAccount, found_rows: list[dict[str, object]]) -> None:
     """Assert that every collected cent for our product is paid out, or its invoice a finding."""
-    found = str([finding["ids"] for finding in findings])
+    found = str([finding["ids"] for finding in found_rows])
     paid_out = {payout.stripe_invoice_id: payout.charged_minor for payout in Payout.objects.all()}
     client = get_billing_client()
     for invoice in double.v1.invoices.list({"status": "paid", "limit": 100}).auto_paging_iter():

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from payments.errors import BillingUnavailable, RateMissing
 from payments.models import AutoTopUp, Customer, PayoutRate, Purchase
-from payments.services import deletion, purchases, top_ups
+from payments.services import purchases, top_ups
 from tests.payments.buying import new_pack
 from tests.payments.faults import fault_injection, killed_before, once
 from tests.payments.payers import Payer
@@ -142,12 +142,6 @@ def test_the_database_refuses_a_second_consent_in_force(consent: Consent) -> Non
     given.pk = None
     with pytest.raises(IntegrityError), transaction.atomic():
         given.save(force_insert=True)
-
-
-def test_deletion_withdraws_the_consent(double: DoubleAccount, payer: Payer, consent: Consent) -> None:
-    consent()
-    deletion.leave_stripe(payer.user, double.now())
-    assert AutoTopUp.objects.get().withdrawn_at is not None
 
 
 def test_money_that_waits_for_a_rate_is_paid_out_once_there_is_one(

@@ -235,6 +235,7 @@ def test_a_deleted_account_is_not_topped_up(double: DoubleAccount, payer: Payer,
     deletion.leave_stripe(payer.user, double.now())
     assert _run(double) == 0
     assert (AutoTopUp.objects.get().consent, _charged(double)) == (CONSENT, [])
+    assert AutoTopUp.objects.get().withdrawn_at is not None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,5 +1,6 @@
 """Capturing and releasing holds."""
 
+import random
 from functools import partial
 
 import pytest
@@ -10,7 +11,7 @@ from credits.queries import balance_of
 from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
 from tests.credits.holding import capture, place_hold
-from tests.credits.rows import everything
+from tests.credits.rows import everything, query
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
@@ -119,6 +120,30 @@ def test_16_captures_at_once_charge_once(transactional_db: None, user: User, hel
     assert entries == [first] * 16
     assert balance_of(user) == (funds + first.amount, 0, funds + first.amount)
     assert find_differences() == []
+
+
+def test_a_capture_racing_a_release_settles_once(
+    transactional_db: None, user: User, funds: int, key: str
+) -> None:
+    holds = [place_hold(user=user, credits=10, key=f"{key}:{n}").hold.pk for n in range(20)]
+    outcomes = at_once(
+        [call for pk in holds for call in random.sample([partial(_captures, pk), partial(_releases, pk)], 2)],
+        in_transaction=True,
+    )
+    captured = sum(outcome == "captured" for outcome in outcomes)
+    released = sum(outcome == "released" for outcome in outcomes)
+    assert captured + released == 20
+    assert query("SELECT count(*) FROM credits_hold WHERE status = 'RELEASED'") == [(released,)]
+    assert balance_of(user) == (funds - 9 * captured, 0, funds - 9 * captured)
+    assert find_differences() == []
+
+
+def _captures(hold_id: int) -> str:
+    return "captured" if capture(hold_id=hold_id, credits=9) else "nothing"
+
+
+def _releases(hold_id: int) -> str:
+    return "released" if credits_holds.release(hold_id=hold_id) else "nothing"
 
 
 def test_a_capture_that_waited_for_the_release_is_refused(

@@ -102,6 +102,23 @@ def test_one_key_granted_16_times_at_once_posts_once(
     assert find_differences() == []
 
 
+def test_one_key_for_two_users_at_once_posts_for_one_of_them(
+    transactional_db: None, funds: int, key: str
+) -> None:
+    users = [UserFactory.create() for _ in range(8)]
+    results = at_once(
+        [
+            partial(credits_entries.grant, user=user, credits=funds, source=EntrySource.SURVEYS, key=key)
+            for user in users
+        ],
+        in_transaction=True,
+    )
+    assert sum(isinstance(result, CreditEntry) for result in results) == 1
+    assert sum(isinstance(result, KeyConflict) for result in results) == 7
+    assert query("SELECT sum(balance) FROM credits_account") == [(funds,)]
+    assert find_differences() == []
+
+
 def test_16_grants_at_once_make_a_chain_without_gaps(transactional_db: None, user: User, funds: int) -> None:
     amounts = [random.randint(1, 10**6) for _ in range(16)]
 

@@ -149,6 +149,17 @@ def test_40_holds_at_once_take_exactly_what_the_account_affords(transactional_db
     assert find_differences() == []
 
 
+def test_one_key_held_16_times_at_once_holds_once(
+    transactional_db: None, user: User, funds: int, key: str
+) -> None:
+    results = at_once([partial(place_hold, user=user, credits=funds, key=key)] * 16, in_transaction=True)
+    held = [result for result in results if isinstance(result, HoldResult)]
+    assert len(held) == 16
+    assert sum(result.created for result in held) == 1
+    assert len({result.hold.pk for result in held}) == 1
+    assert balance_of(user) == (funds, funds, 0)
+
+
 def test_a_hold_that_waited_sees_what_the_one_before_it_took(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:

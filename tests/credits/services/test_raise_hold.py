@@ -62,6 +62,17 @@ def test_the_same_raise_16_times_at_once_sets_it_aside_once(
     assert find_differences() == []
 
 
+def test_different_raises_at_once_end_at_the_largest(
+    transactional_db: None, user: User, held: int, funds: int
+) -> None:
+    at_once(
+        [partial(holds.raise_hold, hold_id=held, credits=20 + n, badge_debt=0) for n in range(16)],
+        in_transaction=True,
+    )
+    assert balance_of(user) == (funds, 35, funds - 35)
+    assert find_differences() == []
+
+
 def test_a_raise_that_waited_sees_what_a_new_hold_took(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:

@@ -1,1 +1,1 @@
-"""The daily check-in: drop tables, draws and what they award."""
+"""The daily check-in: drop tables, draws and their effects."""

@@ -35,9 +35,9 @@ navigation.register(
 
 
 def odds_page(table: DropTable) -> SafeString:
-    """Return probabilities, and per draw and per day the expected value, the deviation and the maximum."""
+    """Return the probabilities, and the expected value, standard deviation and maximum per draw and per day."""
     items = queries.items_of([table])
-    # A table whose badge was deleted is not used for draws.
+    # No draws use a table whose badge was deleted.
     attempts = queries.most_attempts(table.badge) if table.badge else 0
     context = {
         "items": [_item(*pair) for pair in zip(items, probabilities_of(items), strict=True)],
@@ -109,7 +109,7 @@ def _publish(row: DropTable, decision: Decision) -> str:
 
 
 def _publishing(row: DropTable) -> SafeString:
-    """Return the table to publish, with its odds and the rules that it breaks."""
+    """Return the effect of publishing: the table's odds, and the rules that it breaks."""
     effect = f"When approved, it comes into force for {row.badge} and can no longer be changed."
     return format_html("{} {}{}", effect, " ".join(drop_tables.faults_of(row)), odds_page(row))
 
@@ -140,7 +140,7 @@ def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
 
 
 class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]]):
-    """The items that an author saves; a lock keeps the table a draft until all are saved."""
+    """The items that an author saves; a lock on the table prevents publishing until all are saved."""
 
     def clean(self) -> None:
         super().clean()
@@ -193,7 +193,7 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> DropTable | None:
-        """Lock the table before saving, since the form compares the items that it reads afterwards."""
+        """Lock the table before saving, because the form compares the submitted items with those that it then reads."""
         table = super().get_object(request, object_id, from_field)
         if table is None or request.method != "POST":
             return table
@@ -203,11 +203,11 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         return super().has_change_permission(request, obj) and _may_write(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Not in lists, where one click would also select published tables.
+        # Not offered in lists, where one click would also select published tables.
         return obj is not None and super().has_delete_permission(request, obj) and _may_write(request, obj)
 
     def save_model(self, request: HttpRequest, obj: DropTable, form: ModelForm[Any], change: bool) -> None:
-        """Create a draft through the service; of an existing one, only the items change."""
+        """Create a draft through the service; do nothing for an existing one, of which only the items change."""
         if change or obj.badge is None:
             return
         draft = drop_tables.create_draft(badge=obj.badge, author=staff_of(request))

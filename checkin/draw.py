@@ -18,7 +18,7 @@ _WHOLE, _FRACTION = Decimal(1), Decimal("0.0001")
 
 
 def step_of(drop_type: str) -> Decimal:
-    """Return the distance between neighbouring values of that type."""
+    """Return the step between neighbouring values of this type."""
     return _WHOLE if drop_type in AMOUNTS else _FRACTION
 
 
@@ -46,7 +46,7 @@ class Item:
         return int((self.most - self.least) / step_of(self.drop_type)) + 1
 
     def drop_at(self, index: int) -> Drop:
-        """Return the drop of the `index`-th value, counted from 0 at the least one."""
+        """Return the drop with the value at `index`; the least value has index 0."""
         value = self.least + index * step_of(self.drop_type)
         return Drop(drop_type=self.drop_type, value=value, minutes=self.minutes)
 
@@ -60,7 +60,7 @@ def throw(*, seed: bytes, message: str, outcomes: int) -> int:
     Return one of 0 … `outcomes` − 1 with equal probability, determined by `seed` and `message`.
 
     Rejection sampling makes the outcomes equally likely: a number in the last, incomplete
-    run of `outcomes` is discarded, and thrown again with the next counter in the message.
+    run of `outcomes` is discarded, and a new one computed with the next counter in the message.
 
     Raises:
         ValueError: `outcomes` is not between 1 and 2^64.
@@ -143,7 +143,7 @@ class Odds:
     most: Decimal
 
     def over(self, draws: int) -> "Odds":
-        """Return the odds of `times` as many independent draws."""
+        """Return the odds over this many independent draws; these odds must be those of a single draw."""
         return Odds(
             drop_type=self.drop_type,
             probability=self.probability,

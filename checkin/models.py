@@ -1,8 +1,8 @@
 """
 Drop tables with their items, daily seeds, and check-ins with their draws.
 
-A drop table is a draft until it is published, which needs approval. A published table never changes, because draws are
-recomputed from it; the database refuses changes.
+A drop table is a draft until it is published, which needs approval. A published table never changes, because anyone can
+recompute draws from it; the database refuses changes.
 """
 
 from decimal import Decimal
@@ -27,7 +27,7 @@ OLD.published_at IS NOT NULL
 AND (NEW.badge_id IS NOT NULL OR to_jsonb(NEW) - 'badge_id' IS DISTINCT FROM to_jsonb(OLD) - 'badge_id')
 """
 
-# The share lock serialises publishing with writes of items.
+# The share lock serialises publishing and writes of items.
 _REFUSE_ITEMS_OF_PUBLISHED = """
 PERFORM FROM checkin_droptable WHERE id IN (OLD.table_id, NEW.table_id) FOR SHARE;
 IF EXISTS (
@@ -199,7 +199,7 @@ def _table(**options: Any) -> Any:
 class CheckIn(models.Model):
     """A draw, with everything needed to recompute it."""
 
-    # The unique constraint (user, day, attempt) also serves searches by user.
+    # No index of its own: that of the unique constraint (user, day, attempt) also serves searches by user.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="check_ins", db_index=False
     )
@@ -211,7 +211,7 @@ class CheckIn(models.Model):
     permanent_table = _table()
     subscriber_table = _table(null=True, blank=True, help_text="Empty for a user who was not subscribed.")
     experience_only = models.BooleanField(help_text="The user had not paid or earned yet.")
-    # Each as `{"type", "value", "minutes"}`, its value as decimal text.
+    # A list of `{"type", "value", "minutes"}`, with the value as decimal text.
     possible_results = models.JSONField()
     result_place = models.PositiveSmallIntegerField(
         help_text="Index of the awarded drop among the possible results, from 0."

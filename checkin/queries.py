@@ -38,7 +38,7 @@ class DropRange:
 
 
 class DropLimit(StrEnum):
-    """The reason for which a type cannot drop for a user."""
+    """Why some types cannot drop for a user."""
 
     NOTHING = "nothing"
     NOTHING_EARNED = "nothing-earned"
@@ -66,7 +66,7 @@ def status_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInS
 
 
 def drop_limit(*, user: User, rewards: CurrentRewards) -> DropLimit:
-    """Return the reason for which drops are restricted for the user now, in two statements."""
+    """Return why drops are restricted for the user now, in two statements."""
     if tables_of(rewards).permanent is None:
         return DropLimit.NO_DROP_TABLE
     return DropLimit.NOTHING if has_earned(user) else DropLimit.NOTHING_EARNED
@@ -84,7 +84,7 @@ def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
 
 
 def attempts_of(rewards: CurrentRewards) -> int:
-    """Return how many check-ins the user has each day: as many as the badges give, up to the operator's limit."""
+    """Return how many check-ins the user has each day: those that the badges give, up to the operator's limit."""
     return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, rewards.benefits.check_in_attempts)
 
 
@@ -160,8 +160,8 @@ def most_attempts(badge: Badge) -> int:
     """
     Return the highest number of daily attempts of the users of the badge's table.
 
-    Its users have the badge, or one above it without its own table, and at best the highest
-    badge of the other track. It is at most the operator's limit.
+    The table's users have this badge, or one above it that has no table of its own, and at
+    best the highest badge of the other track. The number never exceeds the operator's limit.
     """
     above = Badge.objects.filter(track=badge.track, exp_lower_bound__gt=badge.exp_lower_bound)
     next_own = above.filter(drop_tables__published_at__isnull=False).aggregate(at=Min("exp_lower_bound"))[
@@ -202,7 +202,7 @@ def next_midnight(now: datetime) -> datetime:
     return datetime.combine(day_of(now) + timedelta(days=1), time.min, tzinfo=UTC)
 
 
-# A streak is counted up to this length.
+# Streaks are counted up to this length.
 _LONGEST_STREAK = timedelta(days=365)
 DAYS_OF_CALENDAR = 7
 
@@ -218,10 +218,10 @@ class Chance:
 @dataclass(frozen=True, kw_only=True)
 class Calendar:
     """
-    The check-in as a habit. `days` are the last seven UTC days with the number of check-ins, oldest first.
+    The user's recent check-ins. `days` are the last seven UTC days with the number of check-ins, oldest first.
 
-    `streak` counts the days in a row with a check-in, up to today, or to yesterday while today has none. `next_at` is
-    when the next attempt is possible; None while one is left.
+    `streak` is the number of consecutive days with a check-in, up to today, or up to yesterday if today has none yet.
+    `next_at` is the time of the next possible attempt; None if an attempt is left today.
     """
 
     days: list[tuple[date, int]]

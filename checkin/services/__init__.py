@@ -1,1 +1,1 @@
-"""Checking in, keeping seeds, publishing tables."""
+"""The services that check users in, keep seeds, and publish tables."""

@@ -1,9 +1,9 @@
 """
 Check in: draw once per attempt, and apply the drop in the same transaction.
 
-No row is locked. The unique constraint (user, day, attempt) decides which of concurrent
-check-ins gets an attempt; the others retry, and find the next attempt, the same key, or no
-attempt left. Lock order: the check-in's row, then the credit account.
+No row is locked first. The unique constraint (user, day, attempt) lets only one of several
+concurrent check-ins use an attempt; the others retry, and find the next attempt, their own
+key, or no attempt left. Lock order: the check-in's row, then the credit account.
 """
 
 from datetime import datetime
@@ -25,7 +25,7 @@ from rewards.queries import CurrentRewards, current_rewards
 from rewards.services import experience, modifiers
 from users.models import User
 
-# Constraints that a concurrent check-in of the same user may have used first.
+# Constraints that this check-in violates if a concurrent one of the same user was first.
 _TAKEN = {"checkin_checkin_attempt", "checkin_checkin_key"}
 
 
@@ -39,7 +39,7 @@ def execute(*, user: User, now: datetime, idempotency_key: str = "") -> CheckIn:
     Raises:
         CheckInUnavailable: the attempts of the UTC day are used.
         CheckInsPaused: staff have paused check-ins.
-        CheckInCreditsSpent: the drop is credits, and the service gives no more of them today.
+        CheckInCreditsSpent: the drop is credits, and check-ins have given all their credits of today.
         CheckInsNotReady: no draw is possible.
     """
     while True:
@@ -58,8 +58,8 @@ def _repeat(user: User, key: str) -> CheckIn | None:
 def _check_in(user: User, now: datetime, key: str) -> CheckIn:
     if pauses.is_paused(queries.CHECK_INS):
         raise CheckInsPaused
-    # Counted first: a check-in that commits after this count takes the same attempt and makes this one retry, so the
-    # badges below are never older than the attempt.
+    # Counted before the badges are read: a check-in that commits after this count uses the same attempt and makes this
+    # one retry, so the badges are never older than the count.
     day = queries.day_of(now)
     attempt = queries.attempts_used(user=user, day=day) + 1
     rewards = current_rewards(user=user, now=now)
@@ -110,7 +110,7 @@ def _apply(*, user: User, check_in: CheckIn, drop: Drop) -> None:
             )
         case DropType.CREDITS:
             entries.grant(user=user, credits=int(drop.value), source=EntrySource.CHECK_IN, key=key)
-            # After the account: the day's row is the last lock.
+            # After the account, because the day's row is the last lock.
             if not unbacked.take_for_check_in(credits=int(drop.value)):
                 raise CheckInCreditsSpent
         case bonus:

@@ -27,7 +27,7 @@ from users.models import User
 def create_draft(*, badge: Badge, author: User, like: DropTable | None = None) -> DropTable:
     """Return a new draft for the badge, with the items of `like` or none."""
     with transaction.atomic():
-        # Versions of a badge are counted under the badge's lock.
+        # The badge's lock serialises the numbering of its versions.
         Badge.objects.select_for_update(no_key=True).get(pk=badge.pk)
         last = DropTable.objects.filter(badge=badge).aggregate(last=Max("version"))["last"] or 0
         draft = DropTable.objects.create(badge=badge, version=last + 1, author_id=author.pk)
@@ -48,7 +48,7 @@ def lock_draft(*, table_id: int) -> None:
     Lock a draft against publishing until the caller's transaction ends.
 
     Raises:
-        DropTableNotADraft: it was published or deleted.
+        DropTableNotADraft: the table was published or deleted.
     """
     draft = DropTable.objects.select_for_update(no_key=True).filter(pk=table_id, published_at=None)
     if not draft.values_list("pk", flat=True):
@@ -67,9 +67,9 @@ def request_publication(
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
-        DropTableNotADraft: it is published already.
-        DropTableChanged: its items are not those that `actor` has reviewed.
-        DropTableInvalid: it breaks rules, listed in the detail.
+        DropTableNotADraft: the table is already published.
+        DropTableChanged: the items are not those that `actor` has reviewed.
+        DropTableInvalid: the table breaks rules, which the detail lists.
     """
     table = DropTable.objects.select_related("badge").get(pk=table_id)
     fingerprint = fingerprint_of(table)
@@ -87,7 +87,7 @@ def request_publication(
 
 
 def _changes(table: DropTable) -> dict[str, tuple[str, str]]:
-    """Return the expected value of a draw by type: of the badge's current table, and of the draft."""
+    """Return by type the expected value of a draw from the badge's current table, and from the draft."""
     in_force = queries.tables_in_force([table.badge] if table.badge else []).values()
     before, after = (_expected(tables) for tables in (list(in_force), [table]))
     drop_types = [drop_type for drop_type in DropType.values if drop_type in before | after]
@@ -150,9 +150,9 @@ def faults_of(table: DropTable) -> Iterator[str]:
     if not experience:
         yield "It needs an EXPERIENCE item, for users without a payment or earning."
         return
-    # Independent of today's badges, which may change while the table stays.
+    # The operator's limit and not that of today's badges, which may change while the table is in force.
     attempts = settings.CHECKIN_MAX_DAILY_ATTEMPTS
-    # Users who can win only experience win it more often than the complete table suggests.
+    # Users who can win only experience win it more often than the complete table shows.
     yield from _excess(experience, DropType.EXPERIENCE, attempts, settings.CHECKIN_MAX_DAILY_EXPERIENCE)
     yield from _excess(items, DropType.CREDITS, attempts, settings.CHECKIN_MAX_DAILY_CREDITS)
 

@@ -1,8 +1,8 @@
 """
 Daily seeds: committed in advance, secret during their day, revealed 48 hours after it began.
 
-A seed is an HMAC of its day and salt under a secret of the processes. Both the database and the secret are needed to
-compute it, and the commitment proves that the right secret was used.
+A seed is an HMAC of its day and salt under a secret of the processes. Computing it needs both the database and the
+secret, and the commitment proves that the right secret was used.
 """
 
 import hmac
@@ -25,10 +25,10 @@ from users.models import User
 
 logger = logging.getLogger(__name__)
 
-# From the beginning of the day, so 24 hours after its end.
+# Counted from the beginning of the day, so this is 24 hours after its end.
 REVEALED_AFTER = timedelta(hours=48)
 _SALT_BYTES = 32
-# Number of days whose seeds are shown, up to the newest public one.
+# The number of days whose seeds are shown, up to the newest public one.
 DAYS_SHOWN = 14
 
 
@@ -84,7 +84,7 @@ def _derive(secret: str, day: date, salt: bytes) -> bytes:
 
 
 def _reveal(row: DailySeed) -> int:
-    """Publish the seed, once. A seed whose secret was lost is never published and must not block the others."""
+    """Publish the seed, once; return how many were published. A seed whose secret was lost stays unpublished."""
     try:
         seed = secret_seed_of(row).hex()
     except CheckInsNotReady:
@@ -106,7 +106,7 @@ class FairnessRecord:
 
 
 def fairness_record_of(*, user: User, now: datetime) -> FairnessRecord:
-    """Return the record; create commitments that beat has not created yet."""
+    """Return the user's record; create commitments that beat's task has not created yet."""
     today = day_of(now)
     with transaction.atomic(durable=True):
         committed = [seed_of(today + timedelta(days=ahead)) for ahead in range(2)]

@@ -1,4 +1,4 @@
-"""Recompute the draws of a day from public data, and compare."""
+"""Recomputes the draws of a day from public data, and compares them with the stored ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _Draws = dict[CheckIn, Draw | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """A difference from the recomputation; `check_in_id` is None if it concerns the seed itself."""
+    """A difference from the recomputation; `check_in_id` is None if it is about the seed itself."""
 
     check_in_id: int | None
     what: str
@@ -94,7 +94,7 @@ def _compare_effects(again: _Draws) -> Iterator[Difference]:
     """
     Look up the effects of the recomputed drops.
 
-    Modifiers are deleted some time after they ended, so a missing one does not count as a difference.
+    Modifiers are deleted some time after they have ended, so a missing one is not a difference.
     """
     keys = [check_in.effect_key for check_in in again]
     credited = dict(CreditEntry.objects.filter(key__in=keys).values_list("key", "amount"))

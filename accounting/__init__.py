@@ -1,1 +1,1 @@
-"""Accounting: what every credit and cent was, month by month."""
+"""Accounting: monthly sheets of money, credits and gas."""

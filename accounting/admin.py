@@ -45,7 +45,7 @@ _SHOWN_ROWS = 50
 _WEEK = timedelta(days=7)
 _KINDS = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    # A file for each table.
+    # A ZIP archive with a file for each table.
     "csv": "application/zip",
 }
 
@@ -116,7 +116,7 @@ CLOSE = ReasonedAction(
 
 @admin.register(Month)
 class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Months: the amounts owed to holders and earned, and how that ties to Stripe and the chain."""
+    """Months: the amounts owed to holders and earned, reconciled with Stripe and the chain."""
 
     staff_actions = (PREPARE, PREPARE_AGAIN, CLOSE)
     list_display = ("month", "status", "figures_until", "prepared_at", "closed_at")
@@ -245,7 +245,7 @@ IMPORT = ReasonedAction(
 
 @admin.register(CoinRate)
 class CoinRateAdmin(ReasonedActions, StaffAdmin[CoinRate]):
-    """Prices of one coin of the chain, by day; they value gas in the months that are not closed."""
+    """Prices of one coin of the chain, by day; they value the gas of months that are not closed."""
 
     staff_actions = (IMPORT,)
     list_display = ("day", "currency", "price", "created_at")
@@ -266,7 +266,7 @@ class CoinRateAdmin(ReasonedActions, StaffAdmin[CoinRate]):
 
 @admin.register(PayoutRate)
 class PricedRateAdmin(PayoutRateAdmin):
-    """Payout rates; the form for a new one shows what the rates of today buy and leave."""
+    """Payout rates; the form for a new rate shows the calls that 1.00 buys at today's rates, and the margin."""
 
     def form_context(self, request: HttpRequest, row: PayoutRate | None) -> dict[str, Any]:
         context = super().form_context(request, row)

@@ -1,8 +1,8 @@
 """
 Rates of the chain's coin, and months: prepared as often as needed, closed once.
 
-A closed month never changes, by triggers. A correction after that is an entry or a movement at Stripe with a later
-time, so it falls into a later month.
+Triggers prevent changes of a closed month. A later correction is an entry, or a movement at Stripe, with a later time,
+so it belongs to a later month.
 """
 
 from datetime import date
@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 
 class CoinRate(models.Model):
-    """What one coin of the chain cost on a day (UTC)."""
+    """The price of one coin of the chain on a UTC day."""
 
     day = models.DateField()
     currency = models.CharField(max_length=3)
@@ -41,7 +41,7 @@ class CoinRate(models.Model):
         return f"{self.price.normalize():f} {self.currency.upper()} on {self.day}"
 
     def clean(self) -> None:
-        """Refuse a currency that is not sold in, and a day of a closed month."""
+        """Refuse an unsupported currency, and a day of a closed month."""
         if self.currency not in settings.BILLING_CURRENCIES:
             raise ValidationError({"currency": f"Choose one of: {', '.join(settings.BILLING_CURRENCIES)}."})
         closed = Month.objects.filter(status=Month.Status.CLOSED)
@@ -51,10 +51,10 @@ class CoinRate(models.Model):
 
 class Month(models.Model):
     """
-    A calendar month (UTC): its sheets, and what the next month opens with.
+    A calendar month (UTC): its sheets, and the opening figures of the next month.
 
-    `closing` has the closing figures by name, in minor units and credits; `problems` lists what keeps it from being
-    closed. `digest` is the SHA-256 of all sheets, which an approval names.
+    `closing` has the closing figures by name, in minor units and credits. `problems` lists the reasons why the month
+    cannot be closed. `digest` is the SHA-256 of all sheets, which an approval names.
     """
 
     class Status(models.TextChoices):
@@ -126,8 +126,8 @@ class MonthSheet(models.Model):
     """
     A part of a table of a month: at most `PART_ROWS` rows.
 
-    `columns` has a title and a kind for each column, which sets how a value is shown: money is stored in minor units,
-    gas in wei, a person as the user's id, so that nothing here names a person who is erased.
+    `columns` has a title and a kind for each column; the kind determines how a value is shown. Money is stored in minor
+    units, gas in wei, and a person as the user's id, so that no sheet names an erased person.
     """
 
     PART_ROWS: ClassVar = 2_000

@@ -1,8 +1,8 @@
 """
-The gas that 1.00 of a currency buys, and the margin, if the price of gas or of the coin rises.
+The calls that 1.00 of a currency buys, and the margin, if the price of gas or of the coin rises.
 
-A credit is a fixed amount of coin. So a higher gas price makes calls cost more credits and leaves the margin as it is;
-only a higher price of the coin takes from the margin.
+A credit is a fixed amount of coin. A higher gas price makes calls cost more credits but does not change the margin; a
+higher price of the coin reduces the margin.
 """
 
 from decimal import Decimal
@@ -13,7 +13,7 @@ _WEI = Decimal(10) ** 18
 
 
 class Outlook(NamedTuple):
-    """At `times` today's price: the calls that 1.00 buys at that gas price, and its margin at that coin price."""
+    """The calls that 1.00 buys if gas costs `times` as much as today, and its margin if the coin does."""
 
     times: int
     calls: Decimal | None
@@ -24,10 +24,9 @@ def outlooks(
     *, credits_per_major_unit: int, credit_wei: int, call_credits: Decimal | None, coin_price: Decimal | None
 ) -> list[Outlook]:
     """
-    Return what 1.00 buys and leaves at each of `TIMES`.
+    Return the outlook for each factor in `TIMES`.
 
-    `call_credits` is what a call costs on average, `coin_price` the price of a coin in the currency; either may be
-    unknown.
+    `call_credits` is the average cost of a call, `coin_price` the price of a coin in the currency; either may be None.
     """
     coins = credits_per_major_unit * credit_wei / _WEI
     return [

@@ -18,13 +18,13 @@ from payments.models import FurtherPayment, MoneyReturn, Payout, StripeEvent
 from sponsors.models import TransferredLot
 from users.models import AccountDeletion, User
 
-# Entries of an account are ordered by their versions; their times may be out of order by the length of a lock wait.
+# Entries of an account are ordered by version; their times may be out of order by the length of a lock wait.
 _DISORDER = timedelta(hours=1)
 _CHUNK = 5_000
 
 
 class Owner(NamedTuple):
-    """Whose credits or gas it is: a user's, a sponsor's by its name, or the service's own."""
+    """The owner of credits or gas: a user, a sponsor by name, or the service."""
 
     user_id: int | None
     sponsor: str = ""
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """A payout or purchase: its money, its source, and where its payer is."""
+    """A payout or purchase: its money, its source, and the payer's country."""
 
     payout_id: int
     entry_id: int
@@ -58,7 +58,7 @@ class Gas:
     """
     Gas that was paid for a call on a day; `entry_id` is the charge, None if there is none.
 
-    The gas of a call that a sponsor pays belongs to the sponsor's account, as far as it is charged.
+    If a sponsor pays for the call, the gas for which the sponsor was charged belongs to the sponsor's account.
     """
 
     account_id: int
@@ -87,7 +87,7 @@ def entries_by_account(
 
 
 def first_from(rows: list[Row], moment: datetime) -> int:
-    """Return the place of the first entry of that time or later; every entry behind it counts as later, too."""
+    """Return the place of the first entry at or after that time; all entries after it count as later, too."""
     return next((place for place, row in enumerate(rows) if row.created_at >= moment), len(rows))
 
 
@@ -101,7 +101,7 @@ class Worth(NamedTuple):
 
 
 def worth_of(user: User, *, now: datetime) -> Worth:
-    """Return what a person's credits are; it reads all of the person's entries."""
+    """Return the kinds of a person's credits, and the money owed for the paid ones; reads all of the entries."""
     until = now + _DISORDER
     rows = next(iter(entries_by_account(until=until, users=[user.pk])), (Owner(user.pk), []))[1]
     lots = Lots(row.posting for row in rows)
@@ -148,7 +148,7 @@ def sales(*, until: datetime, users: Iterable[int] | None = None) -> dict[int, S
 
 
 def transferred(*, until: datetime) -> dict[int, int]:
-    """Return the payments of transferred credits: the entry that posted them, by the entry that a sponsor got."""
+    """Return the payments of transferred credits: the payer's original entry, by the sponsor's entry."""
     rows = TransferredLot.objects.filter(in_entry__created_at__lt=until)
     return dict(rows.values_list("in_entry", "lot").iterator(chunk_size=_CHUNK))
 
@@ -174,7 +174,7 @@ def returned(*, until: datetime, users: Iterable[int] | None = None) -> dict[int
 
 
 def erased_users(*, until: datetime) -> set[int]:
-    """Return the users who had deleted their account, and whose data was erased, before `until`."""
+    """Return the users whose deleted accounts were erased before `until`."""
     return set(AccountDeletion.objects.filter(erased_at__lt=until).values_list("user_id", flat=True))
 
 
@@ -226,18 +226,18 @@ WHERE ended_at >= %(since)s AND ended_at < %(until)s AND fee_wei > 0 GROUP BY 1 
 
 
 class Today(NamedTuple):
-    """The averages of the last week's charged calls: credits of a call, and wei of a gas; None without a call."""
+    """Averages over charged calls: credits per call, and wei per unit of gas; None if there are no calls."""
 
     call_credits: Decimal | None
     gas_price_wei: Decimal | None
 
 
 def averages(*, since: datetime) -> Today:
-    """Return the averages of the calls that were mined since then; in one statement."""
+    """Return the averages of the calls that were mined since `since`, in one statement."""
     return Today(*db.only_row(_AVERAGES, {"since": since}))
 
 
-# A call costs what its user and its sponsor pay together.
+# The cost of a call is the sum of its user's and its sponsor's charges.
 _AVERAGES = """
 SELECT avg(charged), sum(gas_used * effective_gas_price_wei) / nullif(sum(gas_used), 0)
 FROM relay_attempt AS attempt

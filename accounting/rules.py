@@ -1,7 +1,7 @@
 """
 The arithmetic of a month, as pure functions: money in minor units, gas in wei, whole credits.
 
-The parts of a divided sum always add up to it; nothing is rounded twice.
+The parts of a divided sum always add up to the sum, and no value is rounded twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The money that a paid lot was sold for: net of tax, and all that the card was charged."""
+    """The price of a paid lot: net of tax, and the whole amount charged to the card."""
 
     currency: str
     net_minor: int
@@ -31,7 +31,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(money: Collected, returned_minor: int) -> Parts:
-    """Divide returned money as the charge was divided; the other lines of the invoice have what rounding leaves."""
+    """Divide returned money in proportion to the charge; the rest from rounding goes to the invoice's other lines."""
     returned = min(max(returned_minor, 0), money.charged_minor)
     net, tax = (
         part * returned // money.charged_minor if money.charged_minor else 0
@@ -46,14 +46,14 @@ def kept_net(money: Collected, returned_minor: int) -> int:
 
 
 class Part(NamedTuple):
-    """Credits of a payment at one account: after its reversals and transfers, and what is left of them."""
+    """Credits of a payment on one account: the number after reversals and transfers, and how many are left unused."""
 
     kept: int
     remaining: int
 
 
 class Value(NamedTuple):
-    """The kept money of a part: owed to its holder, and earned by use."""
+    """A part's share of the kept money: the amount owed to its holder, and the amount earned by use."""
 
     owed: int
     earned: int
@@ -63,8 +63,8 @@ def values(parts: Sequence[Part], kept_minor: int) -> list[Value]:
     """
     Divide the kept money of a payment among the accounts that have its credits.
 
-    What is owed is the kept money's share of the credits that are left anywhere. A fraction of a minor unit counts as
-    owed, so revenue is never recognised early. What the first part has no credits for is earned by it.
+    The amount owed is the share of the kept money that corresponds to unused credits, rounded up, so that revenue is
+    never recognised early. The rest is earned, by the parts with used credits, or by the first part if there are none.
     """
     whole, left = sum(part.kept for part in parts), sum(part.remaining for part in parts)
     owed = -(-kept_minor * left // whole) if whole else 0
@@ -75,14 +75,14 @@ def values(parts: Sequence[Part], kept_minor: int) -> list[Value]:
 
 
 def divided(total: int, weights: Mapping[_Key, int | Fraction]) -> dict[_Key, int]:
-    """Divide a whole sum in proportion to the weights; units that are left go to the largest remainders."""
+    """Divide a whole sum in proportion to the weights; the remaining units go to the largest remainders."""
     whole = sum(weights.values())
     if not whole:
         return dict.fromkeys(weights, 0)
     exact = {key: Fraction(total) * Fraction(weight) / Fraction(whole) for key, weight in weights.items()}
     parts = {key: share.numerator // share.denominator for key, share in exact.items()}
     left = total - sum(parts.values())
-    # Stable, so the order of the keys decides between equal remainders.
+    # The sort is stable, so the order of the keys decides between equal remainders.
     for key in sorted(exact, key=lambda key: parts[key] - exact[key])[:left]:
         parts[key] += 1
     return parts

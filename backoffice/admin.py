@@ -108,7 +108,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         form = NoteForm(request.POST or None)
         if form.is_valid():
             Note.objects.create(person=person, author=staff_of(request), text=form.cleaned_data["text"])
-            # The log stays when the person is erased, so it must not contain the note.
+            # The log must not contain the note, because the log stays when the person is erased.
             audit.record(actor=staff_of(request), row=person, action="add note")
             messages.success(request, "The note was saved.")
             return HttpResponseRedirect(f"{self.page_url('change', person.pk)}#notes")
@@ -121,7 +121,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
             return ((None, {"fields": ("username", "groups")}),)
         if obj.profile_address:
             return ((None, {"fields": ("profile_address", "shown_name", "is_active", "date_joined")}),)
-        # Permissions come from groups only, and password hashes are not shown.
+        # Leaves out individual permissions, because only groups have permissions, and password hashes.
         shown = ("username", "is_active", "is_staff", "is_superuser", "groups", "date_joined", "last_login")
         return ((None, {"fields": shown}),)
 

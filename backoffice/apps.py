@@ -1,4 +1,4 @@
-"""Django finds the app here."""
+"""The app's configuration."""
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig

@@ -49,7 +49,7 @@ def paid_out(*, since: datetime) -> list[PaidOut]:
 
 WEEK = timedelta(days=7)
 _Status = RelayTransaction.Status
-# Failed calls. A call executed by another sender did what its controller wanted.
+# Failed calls. A call that another sender executed is not among them: it had its intended effect.
 _UNSUCCESSFUL = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED)
 
 
@@ -89,7 +89,7 @@ FROM (
 
 
 class Hour(NamedTuple):
-    """Of the calls that were accepted in one hour: how many succeeded, failed, and are in progress."""
+    """The calls accepted in one hour: how many have succeeded, how many have failed, and how many are in progress."""
 
     begins_at: datetime
     succeeded: int
@@ -132,7 +132,7 @@ def margin(*, since: datetime) -> Margin:
 
 @dataclass(frozen=True, kw_only=True)
 class RelayerFigures:
-    """A relayer, and the days that its balance lasts at last week's rate."""
+    """A relayer, and the number of days that its balance lasts at last week's rate of spending."""
 
     relayer: Relayer
     days_left: Decimal | None
@@ -156,7 +156,7 @@ _GAS_WEI = ExpressionWrapper(
 
 
 def _mined(*, since: datetime) -> QuerySet[Attempt]:
-    # No attempt is older than its call, and attempts are indexed by their own time.
+    # Attempts have an index by time, and no attempt is older than its call.
     return Attempt.objects.filter(
         Q(relay_transaction__created_at__gte=since), created_at__gte=since, gas_used__isnull=False
     )

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 FIGURES_NEED = ("credits.view_creditaccount", "relay.view_relaytransaction", "payments.view_payout")
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
 _FEW_DAYS, _YEAR_DAYS = 7, 365
-# After this time a machine is late, or a person.
+# A queue is late after the first time, and a person's decision after the second.
 _LATE_SECONDS, _UNDECIDED_SECONDS = 5 * 60, 24 * 3600
 # The series of a column of calls, from the bottom up.
 _SERIES = ("succeeded", "unsuccessful", "waiting")
@@ -299,13 +299,13 @@ def cached_figures(*, now: datetime) -> dict[str, Any]:
     """
     Return the result of `page_figures`, cached for `STAFF_FIGURES_SECONDS`, as plain values, with `as_of`.
 
-    Without the cache they are computed each time, so the page is only slower.
+    While the cache is unavailable, the figures are computed each time, which only makes the page slower.
     """
     cached = _from_cache()
     if cached is not None:
         return cached
     computed = {**page_figures(now=now), "as_of": f"{now:%H:%M:%S} UTC"}
-    # In the form that the cache returns, so that the page sees no difference.
+    # Converted to the form that the cache returns, so that the page always gets the same form.
     plain: dict[str, Any] = json.loads(json.dumps(computed, default=dataclasses.asdict))
     _cache(plain)
     return plain

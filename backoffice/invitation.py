@@ -1,4 +1,4 @@
-"""The page of an invitation, on which a member of staff chooses the password, alone."""
+"""The page of an invitation, on which a member of staff chooses a password that no other person sees."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ class InvitationForm(forms.Form):
 @never_cache
 @csrf_protect
 def page(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask for the code and a password; then lead to the phone's set-up, or to the login."""
+    """Ask for the code and a password; then redirect to setting up a phone, or to the login."""
     invitation = invitations.invited_by(token)
     if invitation is None:
         return _shown(request, None, status=404)

@@ -1,1 +1,1 @@
-"""No rows of its own. Django sends `post_migrate`, which sets up the roles, only to apps with this module."""
+"""No models: the module exists because Django sends `post_migrate`, which sets up the roles, only to apps with one."""

@@ -69,7 +69,7 @@ class Payment:
 
     @property
     def is_left(self) -> bool:
-        """Whether money of it can still be refunded, as far as our rows know."""
+        """Whether, according to our rows, money of the payment can still be refunded."""
         return self.row.is_refundable and self.row.returned_minor < self.row.charged_minor
 
 
@@ -100,7 +100,7 @@ class Person:
 
     @property
     def title(self) -> str:
-        """Return how wallets name the person: the profile's name and the beginning of its address."""
+        """Return the person's name as wallets show it: the profile's name and the first digits of its address."""
         address = str(self.user.profile_address)
         return (
             f"{self.card.name}#{address[2:6]}" if self.card and self.card.name else "Profile without a name"

@@ -4,11 +4,11 @@ The privileges of the processes' database role, as granted by `migrate`.
 The tables belong to the role that migrates. The processes connect as another role, which can only read and write rows:
 it cannot alter or truncate tables, or disable triggers. It also cannot
 
-- update or delete rows of append-only tables, which have triggers for it as well;
+- update or delete rows of append-only tables, which triggers prevent as well;
 - move a row to another user or account;
-- make an entry of the ledger count as erased, or delete the salts that its proofs need.
+- mark an entry of the ledger as erased, or delete the salts that its proofs need.
 
-After a migration backwards, tables of the code may be absent: they get their privileges when they are made again.
+After a backwards migration, tables of the code may be missing; they get their privileges when they are created again.
 """
 
 import logging
@@ -56,7 +56,7 @@ def append_only_tables() -> list[str]:
 
 
 def owner_columns() -> dict[str, list[str]]:
-    """Return, by table, the columns that name the owner of a row: its required, protected foreign keys."""
+    """Return, by table, the columns that reference the owner of a row: required, protected foreign keys."""
     columns = ((model._meta.db_table, list(_owner_columns_of(model))) for model in apps.get_models())
     return {table: names for table, names in columns if names and table not in append_only_tables()}
 
@@ -74,7 +74,7 @@ def _owner_columns_of(model: type[models.Model]) -> Iterator[str]:
 
 
 def _withheld() -> dict[str, list[str]]:
-    """Return the tables of which each statement withholds privileges."""
+    """Return, for each statement that withholds privileges, its tables."""
     return {
         "REVOKE UPDATE, DELETE ON {tables} FROM {role}": [*append_only_tables(), AccountSalt._meta.db_table],
         "REVOKE INSERT, UPDATE, DELETE ON {tables} FROM {role}": [
@@ -86,10 +86,10 @@ def _withheld() -> dict[str, list[str]]:
 
 def grant_to_application(*, using: str, **_: Any) -> None:
     """
-    Grant the role of `DATABASE_APPLICATION_ROLE` what the processes need, and no more; without one, do nothing.
+    Grant `DATABASE_APPLICATION_ROLE` the privileges that the processes need, and no others; if it is empty, do nothing.
 
     Raises:
-        ImproperlyConfigured: it is the role that migrates, or there is no such role.
+        ImproperlyConfigured: the role is the one that migrates, or does not exist.
     """
     role, connection = settings.DATABASE_APPLICATION_ROLE, connections[using]
     if not role:
@@ -105,7 +105,7 @@ def grant_to_application(*, using: str, **_: Any) -> None:
             raise ImproperlyConfigured(
                 f"DATABASE_APPLICATION_ROLE: create the role first. CREATE ROLE {role} LOGIN PASSWORD '…'"
             )
-        # In one transaction, so that no session sees half of the grants.
+        # One transaction, so that no session sees only a part of the grants.
         with transaction.atomic(using=using):
             existing = set(connection.introspection.table_names(cursor))
             _execute(cursor, _GRANTS, role=role)
@@ -132,7 +132,7 @@ def _execute(cursor: Any, statement: str, **names: str | list[str]) -> None:
 
 
 def _limit(role: str, using: str) -> None:
-    """Set these limits as defaults of the role, because a transaction pooler does not pass a session's on."""
+    """Set session limits as defaults of the role, because a transaction pooler does not pass on those of a session."""
     connection = connections[using]
     for name, limit in settings.DATABASE_ROLE_LIMITS.items():
         names = {"role": sql.Identifier(role), "name": sql.Identifier(name)}

@@ -20,7 +20,7 @@ from gateway.common.tasks import enqueue_now
 from gateway.staff import audit
 
 _SHOWN, _EARLIER = 50, 7
-# The admin pages of the ids in a finding, where these are our rows.
+# The admin pages of the ids in a finding, for ids of our rows.
 _PAGES = {
     "account": "credits_creditaccount",
     "call": "relay_relaytransaction",
@@ -81,7 +81,7 @@ COMPARISONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A comparison as the page shows it: its newest finished run, and further details."""
+    """A comparison for the page: its newest finished run, and further details."""
 
     comparison: ComparisonKind
     last: ReconciliationRun | None
@@ -114,7 +114,7 @@ def may_be_opened(request: HttpRequest) -> bool:
 
 
 def cards() -> list[Card]:
-    """Return a card for each comparison; it alarms where there are findings or no run."""
+    """Return a card for each comparison; it is marked if there are findings or no run."""
     return [_card(comparison) for comparison in COMPARISONS]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
-# The apps whose rows every role may view.
+# Every role may view the rows of these apps.
 OURS = (
     "users",
     "credits",

@@ -94,7 +94,7 @@ def _hit(row: Model) -> Hit:
 
 
 def _places(term: str) -> Iterator[QuerySet[Any]]:
-    """Yield querysets that may match the term; each reads one index, and only if the term has its form."""
+    """Yield querysets that may match the term. Each is used only if the term has its form, and reads one index."""
     if not term:
         return
     lowered = term.lower()
@@ -140,7 +140,7 @@ def _at_stripe(term: str) -> Iterator[QuerySet[Any]]:
         case "evt":
             yield StripeEvent.objects.filter(stripe_event_id=term)
             return
-        # Cards, refunds, disputes and charges have no rows of their own, only events about them.
+        # Cards, refunds, disputes and charges have no rows here, only events about them.
         case "seti" | "re" | "pyr" | "du" | "dp" | "ch" | "py":
             pass
         case _:

@@ -91,7 +91,7 @@ def _confirmed(request: HttpRequest, person: User, number: str, now: datetime) -
     person.otp_device = phone  # type: ignore[attr-defined]
     # Logging in starts a new session.
     login(request, person, backend=_BACKEND)
-    # As django-otp's middleware does for later requests.
+    # django-otp's middleware does the same for later requests.
     request.user.is_verified = partial(is_verified, request.user)  # type: ignore[union-attr]
     request.session.pop(_ENROLLING, None)
     return _show_codes(request, codes)
@@ -130,7 +130,7 @@ def _change(request: HttpRequest, person: User) -> HttpResponse:
 
 
 def warn_of_codes(request: HttpRequest) -> None:
-    """Tell a person who has just used a recovery code what to do next."""
+    """After the use of a recovery code, tell the person how to get a working second factor again."""
     device = getattr(request.user, "otp_device", None)
     if isinstance(device, RecoveryCodes):
         left = RecoveryCodes.objects.get(pk=device.pk)

@@ -53,7 +53,7 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
         ].help_text = "At your first login, leave it empty: the next page sets up your phone."
 
     def clean_otp(self, user: Any) -> None:
-        # A password alone is not enough: its owner must set up a phone first.
+        # A password alone is not enough: the person must set up a phone first.
         if user is not None and second_factors.must_enrol(user, now=clock.now()):
             second_factor.begin(self.request, user)
             raise ValidationError("Set up a phone first.", code=_MUST_ENROL)

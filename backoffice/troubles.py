@@ -1,4 +1,4 @@
-"""The problems of a person's account, in sentences with links: the first thing that their page shows."""
+"""The problems of a person's account, as sentences with links, at the top of the person's page."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -15,13 +15,13 @@ from users.models import AccountDeletion
 if TYPE_CHECKING:
     from backoffice.person import Person
 
-# A call that takes longer has been overtaken by most others.
+# Most calls take less time than this.
 _SLOW = timedelta(minutes=5)
 _FINE = (Subscription.Status.ACTIVE, Subscription.Status.TRIALING, *Subscription.ENDED)
 
 
 class Trouble(NamedTuple):
-    """A sentence, and the page with more about it."""
+    """A problem of the account as a sentence, with a link to its details."""
 
     text: str
     page: str = ""
@@ -29,7 +29,7 @@ class Trouble(NamedTuple):
 
 
 def troubles_of(person: "Person", now: datetime) -> list[Trouble]:
-    """Return the problems, read by three statements."""
+    """Return the person's problems, in three statements."""
     return [
         *_of_the_account(person),
         *_of_payments(person),

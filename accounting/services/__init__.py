@@ -1,1 +1,1 @@
-"""Prepare and close months; rates of the coin."""
+"""The services that prepare and close months, and store rates of the coin."""

@@ -1,8 +1,8 @@
 """
-Months: prepared from the rows of all apps and from Stripe, then closed by two persons, once and in order.
+Months: prepared from the rows of all apps and from Stripe, then closed by two people, once and in order.
 
-Preparing replaces the sheets of an open month. It needs nothing but rows that are written for good, so the same month
-gives the same sheets whenever it is prepared after its end; only gas rates may be added in between.
+Preparing replaces the sheets of an open month. It reads only rows that do not change any more, so after its end a month
+always gives the same sheets, unless gas rates are added.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from gateway.staff.models import ApprovalRequest
 from users.models import User
 
 logger = logging.getLogger(__name__)
-# Until then Stripe's last events of the month have arrived.
+# How long after its end a month can be closed: by then, Stripe's last events of the month have arrived.
 SETTLED_AFTER = timedelta(hours=24)
 _MOST_DAYS_NAMED = 5
 
@@ -42,10 +42,10 @@ def begin(day: date) -> datetime:
 
 def request_sheets(*, begins_on: date, now: datetime) -> Month:
     """
-    Have a worker prepare the month, again if it is open. Joins the caller's transaction.
+    Let a worker prepare the month, even if it was prepared before. Joins the caller's transaction.
 
     Raises:
-        MonthNotReady: it is closed, has not begun, or a month before it is missing.
+        MonthNotReady: the month is closed or has not begun, or an earlier month is missing.
     """
     first = Month.objects.order_by("begins_on").first()
     if begin(begins_on) > now:
@@ -65,7 +65,7 @@ def request_sheets(*, begins_on: date, now: datetime) -> Month:
 
 
 def request_again(*, days: Iterable[date]) -> list[Month]:
-    """Have a worker prepare the open months of these days again. Joins the caller's transaction."""
+    """Let a worker prepare the open months of these days again. Joins the caller's transaction."""
     begins = {day.replace(day=1) for day in days}
     months = list(Month.objects.filter(status=Month.Status.OPEN, begins_on__in=begins).order_by("begins_on"))
     Month.objects.filter(pk__in=[month.pk for month in months], status=Month.Status.OPEN).update(
@@ -164,7 +164,7 @@ def _sheets(
 def _problems(
     month: Month, before: Month | None, totals: Figures, money: GasMoney, *, until: datetime, now: datetime
 ) -> list[str]:
-    """Return what keeps the month from being closed, as sentences."""
+    """Return the reasons why the month cannot be closed, as sentences."""
     problems = [*totals.differences]
     if now < begin(month.ends_on) + SETTLED_AFTER:
         problems.append(
@@ -213,10 +213,12 @@ def digest_of(month: Month) -> str:
 
 def request_close(*, month: Month, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Request that the month is closed as it is prepared now; a second person decides. A repeated key returns the first.
+    Request closing the month with its current sheets; a second person decides.
+
+    A repeated key returns the first request.
 
     Raises:
-        MonthNotReady: it is closed, not prepared, or has problems.
+        MonthNotReady: the month is closed, not prepared, or has problems.
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
     """
     _require_ready(month)

@@ -1,7 +1,7 @@
 """
-The ledger's figures of a month: what holders are owed, what was earned by use, and what gas that took.
+The ledger's figures of a month: the money owed to holders, the money earned by use, and the gas spent for it.
 
-Everything is a difference of totals at two times, so opening, movements and closing add up.
+All movements are differences of totals at two times, so opening, movements and closing add up.
 """
 
 from collections import Counter
@@ -21,9 +21,9 @@ from credits.lots import PAID_SOURCES, TRANSFER, Lot, Lots
 from credits.models import EntrySource
 
 WEI = 10**18
-# Sources of gas that no lot has paid for.
+# Sources for gas that no lot paid for.
 DEBT, NOT_CHARGED, FUNDING = "DEBT", "NOT_CHARGED", "FUNDING"
-# What belongs to no account.
+# The owner of amounts that belong to no account.
 NOBODY = Owner(None)
 SourceKey = tuple[str, str]
 _Key = TypeVar("_Key")
@@ -34,7 +34,7 @@ class Figures:
     """
     Totals at the beginning and at the end, and the gas in between.
 
-    `gas` is in wei by owner and day; `people` has the revenue and used credits of each.
+    `gas` is in wei by owner and day; `people` has each person's revenue and used credits.
     """
 
     opening: Counter[Key] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class Figures:
 
 
 def base_currency() -> str:
-    """The currency of costs that no collected money has paid for."""
+    """Return the currency in which to show costs that no collected money paid for."""
     return settings.BILLING_CURRENCIES[0]
 
 
@@ -100,7 +100,7 @@ def figures(*, since: datetime, until: datetime) -> Figures:
 
 
 def _sales(until: datetime) -> dict[int, Sale]:
-    """Return the sale behind each paid lot, by the entry that opened the lot: with a person, or with a sponsor."""
+    """Return the sale of each paid lot, by the entry that opened the lot on the person's or the sponsor's account."""
     sales = queries.sales(until=until)
     return sales | {entry_id: sales[lot] for entry_id, lot in queries.transferred(until=until).items()}
 
@@ -124,7 +124,7 @@ def _totals(lots: Lots, sales: Mapping[int, Sale]) -> Counter[Key]:
 
 
 def _source_of(lot: Lot, sales: Mapping[int, Sale]) -> SourceKey:
-    """Return the source and currency of a lot; credits that a sponsor got have those of their payment."""
+    """Return the source and currency of a lot; transferred credits have those of their payment."""
     sale = sales.get(lot.entry_id)
     return (sale.source, sale.money.currency) if sale else (lot.source, base_currency())
 
@@ -151,7 +151,7 @@ def _add_use(result: Figures, owner: Owner, before: Counter[Key], after: Counter
 
 
 def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, Sale], gas: list[Gas]) -> None:
-    """Divide the gas of each call among the lots that its charge has taken."""
+    """Divide the gas of each call among the lots from which its charge took credits."""
     charges = {row.entry_id for row in gas}
     keys = (
         {row.posting.entry_id: row.posting.key for row in rows if row.posting.entry_id in charges}
@@ -172,8 +172,8 @@ def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, S
 @dataclass(frozen=True)
 class GasMoney:
     """
-    The cost of gas in minor units, by source, by day and by owner; each adds up to the same sum of its currency, and
-    the owners of a source to the sum of the source.
+    The cost of gas in minor units, by source, by day and by owner. Each adds up to the same sum per currency, and the
+    owners of a source add up to that source's sum.
 
     `missing` has the days and currencies without a rate.
     """

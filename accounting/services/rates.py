@@ -44,7 +44,7 @@ def _rate(number: int, line: list[str]) -> CoinRate:
 
 @transaction.atomic
 def store(text: str) -> list[CoinRate]:
-    """Store the rates of CSV lines over those of the same days, and return them. Joins the caller's transaction."""
+    """Store the rates of CSV lines, replacing those of the same days; return them. Joins the caller's transaction."""
     rows = parsed(text)
     unique = {(row.day, row.currency): row for row in rows}
     CoinRate.objects.bulk_create(

@@ -1,4 +1,4 @@
-"""What the credits of each sale are worth, divided among the accounts that have them: the payer's, and sponsors'."""
+"""Divides the money of each sale among the accounts that have its credits: the payer's, and sponsors'."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -8,14 +8,14 @@ from accounting.queries import Owner, Returned, Sale
 from accounting.rules import Part, kept_net, values
 from credits.lots import Lots
 
-# What a total is about: a name, and the kind, source or currency that it belongs to.
+# The key of a total: a name, and its kind, source or currency.
 Key = tuple[str, ...]
 # An owner, the source of credits, and a currency.
 PersonKey = tuple[Owner, str, str]
 
 
 class Money(NamedTuple):
-    """Totals in minor units, and of them the revenue by owner."""
+    """Totals in minor units, and the revenue by owner."""
 
     totals: Counter[Key]
     revenue: Counter[PersonKey]

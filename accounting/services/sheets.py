@@ -44,8 +44,8 @@ def liability(figures: Figures, stored: Mapping[str, int]) -> Sheet:
     """
     Return the amount owed to holders, by currency.
 
-    `stored` is what the month before has closed with; where today's rule counts its end differently, the difference is
-    a correction of this month.
+    `stored` has the closing amounts of the previous month. If the current rules compute other amounts for its end, the
+    difference is a correction in this month.
     """
     rows: Rows = []
     currencies = {key[1] for name in ("collected", "deferred", "breakage") for key in figures.names(name)}
@@ -133,7 +133,7 @@ def payouts(sold: Iterable[Sale]) -> Sheet:
 
 
 def returns(known: Iterable[Sale], opening: Mapping[int, Returned], closing: Mapping[int, Returned]) -> Sheet:
-    """Return refunded and disputed money by currency, and what parts of the charges that was."""
+    """Return refunded and disputed money by currency, and its division into net amounts, tax and other lines."""
     sums: dict[str, Counter[str]] = {}
     none = Returned(0, 0)
     for sale in known:
@@ -160,7 +160,7 @@ def tax(
     opening: Mapping[int, Returned],
     closing: Mapping[int, Returned],
 ) -> Sheet:
-    """Return the tax that was collected and returned, by the payer's country; "none" where Stripe computed no tax."""
+    """Return the tax collected and returned, by the payer's country; "none" if Stripe computed no tax."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     none = Returned(0, 0)
     for sale in sold:
@@ -225,7 +225,7 @@ def tied(name: str, ties: Mapping[str, Tie]) -> Sheet:
 
 
 def gas(figures: Figures, money: GasMoney, rates: Mapping[tuple[date, str], Decimal]) -> Sheet:
-    """Return the gas of each day, in coins and at the day's rate if there is one, by the currency of what paid it."""
+    """Return the gas of each day, in coins and at the day's rate if any, by the currency of the money that paid it."""
     by_day: Counter[tuple[date, str]] = Counter()
     for ((_, _, currency), day), wei in figures.gas.items():
         by_day[day, currency] += wei
@@ -258,7 +258,7 @@ def sources(figures: Figures, money: GasMoney) -> Sheet:
 
 
 def people(figures: Figures, money: GasMoney) -> Sheet:
-    """Return the same for each person, then for each sponsor; gas of neither is at the end."""
+    """Return use, revenue, gas and margin by person, then by sponsor; gas of neither is at the end."""
     spent: Counter[PersonKey] = Counter()
     for (person, _), wei in figures.gas.items():
         spent[person] += wei

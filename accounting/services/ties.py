@@ -1,8 +1,8 @@
 """
 Ties a month's payouts and returned money to Stripe's balance transactions, payment by payment.
 
-Stripe's movement and our row have different times, so some movements of a month belong to rows of the month before or
-after. These are counted one by one; what neither explains is a difference.
+Stripe's movement and our row have different times, so some movements of a month belong to rows of the previous or the
+next month. These are counted one by one; any remaining amount is a difference.
 """
 
 from collections import Counter
@@ -38,10 +38,10 @@ def read(*, since: datetime, until: datetime) -> Statement:
 @dataclass
 class Tie:
     """
-    How Stripe's sum becomes ours, in one currency: `stripe` less `others`, `later` and plus `earlier` is `ours`.
+    The reconciliation of Stripe's sum with ours, in one currency: `stripe - others - later + earlier = ours`.
 
-    `others` belongs to no payout of ours; `later` is not posted by the end of the month, `earlier` moved at Stripe in
-    the month before. `difference` is the rest, and `unexplained` names its payouts.
+    `others` belongs to no payout of ours, `later` was not posted by the end of the month, and `earlier` moved at Stripe
+    in the previous month. `difference` is the unexplained rest, and `unexplained` names its payouts.
     """
 
     stripe: int = 0

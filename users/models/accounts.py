@@ -144,7 +144,7 @@ class Note(models.Model):
         default_permissions = ("add", "view")
         ordering = ("-pk",)
         constraints = [models.CheckConstraint(condition=~Q(text=""), name="note_has_text")]
-        # By this name the application role may neither change nor delete rows; the owner of the tables erases them.
+        # Tables with a trigger of this name are append-only for the application role; only their owner erases rows.
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
             pgtrigger.Protect(name=APPEND_ONLY.name, operation=pgtrigger.Update)
         ]

@@ -1,8 +1,8 @@
 """
-The signer: a process of its own that holds the keys and signs only what its policy allows.
+The signer: a separate process that has the keys and signs only transactions that its policy allows.
 
-It trusts no caller: it reads contracts through a node of its own and keeps a journal of its signatures. It imports
-neither Django nor the service. The service imports the encoding of transactions from here.
+It trusts no caller: it reads contracts through its own node and keeps a journal of its signatures. It imports neither
+Django nor the service. The service imports the encoding of transactions from here.
 """
 
 import os

@@ -64,7 +64,7 @@ def _serve() -> int:
 
 
 def _import(kind: str) -> int:
-    """Encrypt the keys of standard input, one in hex on each line."""
+    """Encrypt the keys from standard input, one per line in hex."""
     directory = Path(os.environ["SIGNER_KEYSTORE"])
     password = Path(os.environ["SIGNER_KEYSTORE_PASSWORD_FILE"]).read_text(encoding="utf-8").strip()
     for line in sys.stdin:

@@ -13,7 +13,7 @@ from signer.keys import KeyUnusable
 from signer.transactions import address_of, recoverable
 
 _ALGORITHM = "ECDSA_SHA_256"
-# The timeout of connecting, and of reading an answer.
+# The timeout for connecting, and for reading a response.
 _SECONDS = 1.5
 
 

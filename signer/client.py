@@ -21,7 +21,7 @@ class SignerAway(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """The files of mutual TLS: our certificate and key, and the authority that must have signed the other side's."""
+    """The files for mutual TLS: our certificate and key, and the authority that must have signed the peer's."""
 
     certificate: str
     key: str
@@ -44,7 +44,7 @@ class Certificates:
 
 class CurrentTLS:
     """
-    The TLS settings of one side for a new connection, read again after a file has changed, as for renewed certificates.
+    The TLS settings of one side for a new connection. They are read again after a file has changed, as at renewals.
 
     Files that cannot be read are logged once, and the previous settings stay in use.
     """
@@ -55,7 +55,7 @@ class CurrentTLS:
         self._context = certificates.context(is_server=is_server)
 
     def __call__(self) -> ssl.SSLContext:
-        """Return the settings of the files as they are now."""
+        """Return the settings from the current files."""
         try:
             stamp = self._stamp_now()
             if stamp != self._stamp:
@@ -86,7 +86,7 @@ class SignerClient:
     """
     Sends requests to one signer, over a persistent connection per thread.
 
-    A request that fails on an idle connection is repeated once: signing the same again gives the same bytes.
+    A request that fails on an idle connection is retried once: signing the same transaction again gives the same bytes.
     """
 
     def __init__(self, url: str, *, timeout_seconds: float, certificates: Certificates | None = None) -> None:
@@ -96,10 +96,10 @@ class SignerClient:
 
     def keys(self) -> KeyList:
         """
-        Return the addresses that it signs for.
+        Return the addresses for which the signer signs.
 
         Raises:
-            SignerAway: it did not answer in time, or answered incorrectly.
+            SignerAway: the signer did not answer in time, or answered incorrectly.
         """
         try:
             return read_keys(self.request("GET", "/keys"))
@@ -111,7 +111,7 @@ class SignerClient:
         Return the outcome of each request, in one round trip.
 
         Raises:
-            SignerAway: it did not answer in time, or answered incorrectly; it may still have signed some.
+            SignerAway: the signer did not answer in time, or answered incorrectly; it may still have signed some.
         """
         try:
             return read_outcomes(self.request("POST", "/sign", write_requests(requests)), len(requests))
@@ -132,7 +132,7 @@ class SignerClient:
         connection = getattr(self._persistent, "connection", None)
         was_open = connection is not None and connection.sock is not None
         if connection is None or not was_open:
-            # A new one, for the certificates as they are now.
+            # A new connection, which uses the current certificates.
             connection = self._persistent.connection = self._connection()
         try:
             try:

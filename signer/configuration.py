@@ -12,10 +12,10 @@ from signer.policy import TransactionLimits
 from signer.service import Policy, SigningService
 from signer.targets import NodeTargets
 
-# The implementations that LUKSO has published; the service starts with the same.
+# The implementations that LUKSO has published; the service initially trusts the same ones.
 KEY_MANAGERS = "0x2Fe3AeD98684E7351aD2D408A43cE09a738BF8a4,0xa75684d7D048704a2DB851D05Ba0c3cbe226264C"
 PROFILES = "0x3024D38EA2434BA6635003Dc1BDC0daB5882ED4F,0x52c90985AF970D4E0DC26Cb5D052505278aF32A9"
-# Units of gas of a call of code that is not trusted, as in `gateway.settings`.
+# The maximum gas of a call of untrusted code, the same as in `gateway.settings`.
 _MAX_GAS_UNTRUSTED = 500_000
 
 

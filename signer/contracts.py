@@ -1,4 +1,4 @@
-"""The contracts that may be called: selectors of key managers, and the code of minimal proxies."""
+"""Contracts that relayers may call: selectors of key managers, and the code of minimal proxies."""
 
 from functools import lru_cache
 
@@ -9,7 +9,7 @@ from eth_utils.address import to_checksum_address
 EXECUTE_RELAY_CALL = function_signature_to_4byte_selector("executeRelayCall(bytes,uint256,uint256,bytes)")
 TARGET = function_signature_to_4byte_selector("target()")
 _WORD, _ADDRESS_BYTES = 32, 20
-# The first argument begins after the four words of the head.
+# The offset of the first argument, which begins after the four words of the head.
 RELAY_CALL_HEAD = (4 * _WORD).to_bytes(_WORD, "big")
 
 

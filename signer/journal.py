@@ -1,8 +1,8 @@
 """
 The journal of signatures in one SQLite file: an entry is on disk before its signature leaves the process.
 
-The process that opens the file locks it, so that a second signer cannot sign with another journal. Of account nonces
-that were used long ago, it keeps only the highest.
+The process that opens the file locks it, so that a second signer cannot use the same journal. Entries of account nonces
+that were used long ago are deleted; of these, the journal keeps only how far it was pruned.
 """
 
 import sqlite3
@@ -32,7 +32,7 @@ class JournalInUse(Exception):
 
 
 class Journal:
-    """One file. For one thread at a time. `prune_step` exceeds the entries of one account nonce."""
+    """The journal's file, for one thread at a time. `prune_step` must exceed the entries of one account nonce."""
 
     def __init__(self, path: str, *, prune_step: int = 5_000) -> None:
         self._prune_step = prune_step
@@ -43,7 +43,7 @@ class Journal:
         except sqlite3.OperationalError as error:
             self._file.close()
             raise JournalInUse(str(error)) from error
-        # For each account, the first account nonce that is not pruned.
+        # By account, the first account nonce that is not pruned.
         self._pruned_below: dict[Account, int] = {
             Account(*account): below for *account, below in self._file.execute(_PRUNED)
         }
@@ -84,7 +84,7 @@ class Journal:
         """
         Delete the entries of account nonces below `below`, up to the first nonce with an entry after `signed_before`.
 
-        Deletes at most `prune_step` entries. Returns their number, and whether these were all.
+        Deletes at most `prune_step` entries. Returns their number, and whether there are no more to delete.
         """
         rows = self._file.execute(_OLDEST, (*account, below, self._prune_step)).fetchall()
         is_done = len(rows) < self._prune_step
@@ -92,7 +92,7 @@ class Journal:
         if young is not None:
             below, is_done = young, True
         elif not is_done:
-            # The last one may have further entries.
+            # The last account nonce may have further entries.
             below, _ = rows[-1]
         deleted = sum(nonce < below for nonce, _ in rows)
         if deleted:
@@ -117,7 +117,7 @@ class Journal:
 
 
 _OPENING = (
-    # First, so that the next statement takes the lock, and the process keeps it.
+    # Set first, so that the next statement takes the lock and the process keeps it.
     "PRAGMA locking_mode = EXCLUSIVE",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -135,7 +135,7 @@ _OPENING = (
     "COMMIT",
 )
 _PRUNED = "SELECT address, chain_id, below FROM forgotten"
-# The newest row stays, because its rowid is the number of all entries.
+# Leaves out the newest row, because its rowid is the number of entries ever written.
 _OLDEST = """
 SELECT account_nonce, signed_at FROM signed
 WHERE address = ? AND chain_id = ? AND account_nonce < ? AND rowid < (SELECT max(rowid) FROM signed)

@@ -23,7 +23,7 @@ class Key(Protocol):
 
     @property
     def address(self) -> str:
-        """Its EIP-55 address."""
+        """The key's EIP-55 address."""
         ...
 
     def sign(self, digest: bytes) -> bytes:
@@ -31,7 +31,7 @@ class Key(Protocol):
         Return the signature over a digest: 65 bytes of r, the lower s and the recovery id.
 
         Raises:
-            KeyUnusable: its device does not answer, or refuses to sign.
+            KeyUnusable: the key's device does not answer, or refuses to sign.
         """
         ...
 
@@ -61,15 +61,15 @@ class Keyring:
 
     @classmethod
     def of(cls, relayers: Iterable[Key], spare: Iterable[Key] = (), treasury: Key | None = None) -> "Keyring":
-        """Return a ring of these keys."""
+        """Return a keyring of these keys."""
         return cls({key.address: key for key in relayers}, {key.address: key for key in spare}, treasury)
 
     def __or__(self, other: "Keyring") -> "Keyring":
         """
-        Return the keys of both.
+        Return the keys of both keyrings.
 
         Raises:
-            KeyUnusable: each has a treasury.
+            KeyUnusable: both have a treasury.
         """
         treasuries = [ring.treasury for ring in (self, other) if ring.treasury]
         return Keyring(self.relayers | other.relayers, self.spare | other.spare, only_treasury(treasuries))
@@ -110,7 +110,7 @@ def _decrypted(file: Path, password: str) -> Key:
     try:
         return MemoryKey(decode_keyfile_json(json.loads(file.read_bytes()), password.encode()))
     except (ValueError, KeyError, TypeError, OSError) as error:
-        # Without the cause, which may quote the file.
+        # Raised without its cause, which may quote the file.
         raise KeyUnusable(
             f"{file.name} is not a keystore file, or has another password ({type(error).__name__})"
         ) from None

@@ -19,12 +19,12 @@ class SigningRequest(NamedTuple):
 
 
 class KeyList(NamedTuple):
-    """The EIP-55 addresses that a signer signs for."""
+    """The EIP-55 addresses for which a signer signs."""
 
     relayers: list[str]
-    # Those of `relayers` that take calls only after staff have added them.
+    # The addresses in `relayers` that take no calls until staff have added them.
     spare: list[str]
-    # Empty without a treasury.
+    # Empty if the signer has no treasury.
     treasury: str
 
 
@@ -56,7 +56,7 @@ def read_requests(body: bytes) -> list[SigningRequest]:
     Return the requests of a body.
 
     Raises:
-        ValueError: it is malformed; the text does not quote it.
+        ValueError: the body is malformed; the message does not quote it.
     """
     try:
         return [_request(item) for item in json.loads(body)["transactions"]]

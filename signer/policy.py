@@ -1,8 +1,8 @@
 """
-Rules for signing, the same for every caller: on one transaction, on the entries of its account nonce, and on what a
-key spends. They read neither a clock nor a file.
+Rules for signing, the same for every caller: on one transaction, on the entries of its account nonce, and on a key's
+spending. They read neither a clock nor a file.
 
-Keys in the service's own process keep the rules on one transaction too; the others need a journal.
+Keys in the service's own process also follow the rules on one transaction; the other rules need a journal.
 """
 
 import math
@@ -15,11 +15,11 @@ from typing import NamedTuple
 from signer.contracts import EXECUTE_RELAY_CALL, RELAY_CALL_HEAD
 from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTransaction
 
-# The maximum of entries per account nonce; more than the number of bumps by an eighth from 1 wei to the cap.
+# The maximum number of entries per account nonce, more than the bumps by an eighth from 1 wei to the cap.
 MAX_PER_NONCE = 256
 _MAX_ACCOUNT_NONCE = 2**63 - 1
 _WORD = 32
-# The parts of a budget's window.
+# The number of parts of a budget's window.
 _PARTS = 60
 
 
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
     digest: bytes
     content: bytes
     max_fee_wei: int
-    # Its maximum use of its key's budget: gas, or wei for a transfer.
+    # The most that the transaction uses of its key's budget: gas, or wei for a transfer.
     amount: int
     signature: bytes
     transaction_hash: str
@@ -61,7 +61,7 @@ def check_relayed(
     Return the kind of a relayer's transaction: a relay call or a self-transfer. `own` are all addresses with a key.
 
     Raises:
-        PolicyViolation: it is neither, is of another chain, or exceeds a limit.
+        PolicyViolation: the transaction is neither, is for another chain, or exceeds a limit.
     """
     _check_terms(transaction, limits)
     if not SELF_TRANSFER_GAS <= transaction.gas_limit <= limits.max_gas:
@@ -89,7 +89,7 @@ def check_transfer(
     Return the kind of a transfer from the treasury.
 
     Raises:
-        PolicyViolation: another receiver, a value above the maximum, or fees above the cap.
+        PolicyViolation: the receiver is not a relayer, or the value or the fees are above the maximum.
     """
     _check_terms(transaction, limits)
     if transaction.to not in relayers:
@@ -115,9 +115,9 @@ def check_nonce(signed: Sequence[Entry], entry: Entry) -> None:
     """
     Refuse a second, different call on an account nonce; `signed` are the earlier entries of the nonce.
 
-    A self-transfer may always be signed: it uses the nonce and has no other effect. A call must be the first on its
-    nonce, or the same call at a higher fee. A transfer of the treasury always goes to a relayer, and the chain
-    executes one per nonce, so it may differ from earlier ones.
+    A self-transfer may always be signed: it uses up the nonce and has no other effect. A call must be the first on its
+    nonce, or the same call at a higher fee. A transfer of the treasury may differ from earlier ones on its nonce,
+    because it always goes to a relayer and the chain executes only one of them.
 
     Raises:
         PolicyViolation: the account nonce belongs to another transaction, or has too many entries.
@@ -144,7 +144,7 @@ def _is_execute_relay_call(calldata: bytes) -> bool:
 
 
 def _length_at(calldata: bytes, at: int) -> int:
-    """Return how many bytes follow the length at this position, padded to whole words."""
+    """Return the length of the data after the length word at this position, padded to whole words."""
     length = int.from_bytes(calldata[at : at + _WORD], "big")
     return length + -length % _WORD
 
@@ -158,7 +158,7 @@ class Budget:
 
     def __init__(self, *, seconds: float) -> None:
         self._part_seconds = seconds / _PARTS
-        # The number of each part with spending, and the amount.
+        # The number of each part of the window with spending, and the amount.
         self._parts: deque[tuple[int, int]] = deque()
         self._spent = 0
 

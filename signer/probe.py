@@ -1,8 +1,8 @@
 """
 `python -I signer/probe.py`: exit 0 if the signer at the socket of SIGNER_LISTEN answers that its journal is readable.
 
-For a container's health check, which runs every few seconds: it imports nothing but sockets, while `python -m signer`
-takes a second of processor time to load, and the package alone three times what this file does.
+For a container's health check, which runs every few seconds. This file imports only sockets, while `python -m signer`
+takes a second of CPU time to load, and the package alone takes three times as long as this file.
 """
 
 import os

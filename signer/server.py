@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         if status != 200:
-            # The request may not be read to its end.
+            # The request may not have been read completely.
             self.close_connection = True
             self.send_header("Connection", "close")
         self.end_headers()
@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingMixIn, TCPServer):
-    """Serves each connection in a thread of its own, until `shutdown`."""
+    """Serves each connection in its own thread, until `shutdown`."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -111,7 +111,7 @@ class Server(ThreadingMixIn, TCPServer):
             address = (host, int(port))
         super().__init__(address, _Handler)
         if scheme == "unix":
-            # For the owner and the group: every process that can connect may sign.
+            # Only for the owner and the group, because every process that can connect can request signatures.
             Path(place).chmod(0o660)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
@@ -119,7 +119,7 @@ class Server(ThreadingMixIn, TCPServer):
         if self._tls is not None:
             request.settimeout(10)
             if not request.recv(1, socket.MSG_PEEK):
-                return  # A probe only connects.
+                return  # A probe connects and sends nothing.
             request = self._tls().wrap_socket(request, server_side=True)
         super().finish_request(request, client_address)
 

@@ -2,8 +2,8 @@
 Signs transactions that the policy allows, and records them in the journal.
 
 For each batch the service reads the called contracts from the chain, checks and signs each transaction, and stores all
-entries before it returns any signature. Batches are signed one at a time. If the caller has disconnected meanwhile, the
-batch is not signed, because its calls may be dropped and signed on other account nonces.
+entries before it returns any signature. Batches are signed one at a time. If the caller has disconnected by then, the
+batch is not signed, because the caller may drop its calls and have them signed on other account nonces.
 """
 
 import logging
@@ -41,7 +41,7 @@ class Policy:
 
     limits: TransactionLimits
     gas_per_hour: int
-    # Maximum gas of a call to untrusted code; with 0 no such call is signed.
+    # The maximum gas of a call to untrusted code; 0 means that no such call is signed.
     max_gas_untrusted: int
     transfer_wei: int
     transfers_per_day_wei: int
@@ -92,7 +92,7 @@ class SigningService:
                 self._budgets[address].spend(amount, now=signed_at)
 
     def keys(self) -> KeyList:
-        """Return the addresses that the service signs for."""
+        """Return the addresses for which this signer signs."""
         treasury = self.keyring.treasury
         return KeyList(
             relayers=list(self._calling),
@@ -131,7 +131,7 @@ class SigningService:
             account = Account(address, self._policy.limits.chain_id)
             is_done = False
             while not is_done:
-                # Released after each step, so that signing waits for one step at most.
+                # The lock is released after each step, so that signing waits for one step at most.
                 with self._lock:
                     deleted, is_done = self.journal.prune(account, below=below, signed_before=before)
                 count += deleted
@@ -214,7 +214,7 @@ class SigningService:
     def _sign_allowed(self, allowed: Sequence[tuple[int, _Checked]]) -> list[tuple[int, Outcome]]:
         now = self._clock()
         outcomes: list[tuple[int, Outcome]] = []
-        # Entries of this batch, which are not in the journal yet.
+        # The entries of this batch that are not in the journal yet.
         begun: list[tuple[int, _Checked, Entry]] = []
         for place, item in allowed:
             transaction, value_wei = item.request.transaction, item.request.value_wei
@@ -249,14 +249,14 @@ class SigningService:
         return outcomes + self._sign_and_record(begun, now)
 
     def _spend(self, item: _Checked, before: Sequence[Entry], now: float) -> None:
-        """Count the increase over the largest earlier amount of the account nonce: the chain executes one of them."""
+        """Count only the increase over the nonce's largest earlier amount, because the chain executes one of them."""
         added = max(0, item.amount - max((entry.amount for entry in before), default=0))
         budget = self._budgets[item.key.address]
         limit = self._policy.gas_per_hour
         if item.kind == Kind.TRANSFER:
             limit = self._policy.transfers_per_day_wei
         elif item.kind == Kind.SELF_TRANSFER:
-            # Otherwise a relayer at its limit could not fill an unused account nonce.
+            # A higher limit, so that a relayer that has reached its limit can still fill an unused account nonce.
             limit += limit // 10
         if added and budget.spent(now=now) + added > limit:
             raise PolicyViolation("this key has reached its limit for now", refusal="used-up")

@@ -1,4 +1,4 @@
-"""The trust in called contracts, and the account nonces that are final, read through the signer's own node."""
+"""Reads, through the signer's own node, which called contracts are trusted, and which account nonces are final."""
 
 import json
 import re
@@ -18,7 +18,7 @@ class Trust(Enum):
 
     TRUSTED = "trusted"
     UNTRUSTED = "untrusted"
-    # No contract, or one that names no profile.
+    # There is no contract, or it names no profile.
     NONE = "none"
 
 
@@ -83,7 +83,7 @@ class NodeTargets:
         calls += [("eth_getTransactionCount", [address, "finalized"]) for address in names]
         chain_id, *counts = self.batch(calls)
         self._check_chain(chain_id)
-        # A node without a final block answers by an error.
+        # A node without a final block returns an error.
         return {address: _number(count) for address, count in zip(names, counts, strict=True)}
 
     def _check_chain(self, answer: Any) -> None:
@@ -146,12 +146,12 @@ class NodeTargets:
         try:
             response = self._http.request("POST", self._url, json=body, preload_content=False)
             answer = response.read(_MOST_BYTES)
-            # Closes the connection if there is more.
+            # Close the connection if there is more.
             response.drain_conn() if len(answer) < _MOST_BYTES else response.close()
             by_id = {item["id"]: item for item in json.loads(answer)}
             return [_result(by_id[place]) for place in range(len(calls))]
         except Exception as error:
-            # Whatever a response makes its reader raise is the node's fault.
+            # Any exception while reading a response is the node's fault.
             raise NodeUnavailable(type(error).__name__) from error
 
 
@@ -159,7 +159,7 @@ class NodeTargets:
 _MOST_BYTES = 8 * 1024 * 1024
 _ZERO_ADDRESS = "0x" + "00" * 20
 _NODE_ERROR = object()
-# The codes and words of clients for a contract that fails; a node that is busy or behind has others.
+# The error codes and messages of nodes for a contract that fails; a node that is busy or behind uses others.
 _FAILURE_CODES = {3, -32015}
 _FAILURE = re.compile(r"revert|out ?of ?gas|opcode|stack ?(under|over)flow|jump|evm error", re.IGNORECASE)
 

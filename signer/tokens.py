@@ -12,7 +12,7 @@ from signer.keys import KeyUnusable
 from signer.transactions import address_of, recoverable
 
 _POINT_BYTES = 65
-# After several wrong PINs a device locks.
+# A device locks itself after several wrong PINs, so these errors are not retried.
 _WRONG_PIN = (pkcs11.PinIncorrect, pkcs11.PinLocked, pkcs11.PinExpired)
 
 
@@ -24,7 +24,7 @@ class TokenKey:
         Read the public key.
 
         Raises:
-            KeyUnusable: it is missing, or of another curve.
+            KeyUnusable: the public key is missing, or of another curve.
         """
         self._token, self._key_id = token, key_id
         self._public_key = token.public_key(key_id)
@@ -86,13 +86,13 @@ class Token:
         Return the public key of a key pair.
 
         Raises:
-            KeyUnusable: it is missing, or of another curve.
+            KeyUnusable: the public key is missing, or of another curve.
         """
         public_keys = self._objects({Attribute.CLASS: ObjectClass.PUBLIC_KEY, Attribute.ID: key_id})
         try:
             if not public_keys:
                 raise ValueError("no public key")
-            # The uncompressed point, in a DER octet string with most devices.
+            # The uncompressed point; most devices wrap it in a DER octet string.
             return PublicKey(bytes(public_keys[0][Attribute.EC_POINT])[-_POINT_BYTES:])
         except ValueError as error:
             raise KeyUnusable(f"PKCS#11, key {key_id.hex()}: not a key of secp256k1") from error
@@ -133,15 +133,15 @@ class Token:
         return bytes(self._handles[key_id].sign(digest, mechanism=Mechanism.ECDSA))
 
     def _objects(self, wanted: dict[Attribute, Any]) -> list[Any]:
-        # Read to the end, because an unfinished search stays open.
+        # Read completely, because an unfinished search stays open.
         return list(self._session.get_objects(wanted))
 
     def _reopen(self) -> None:
         """
-        Initialise the library again, which may not see a device that was disconnected, and open a session.
+        Initialise the library again, because it may not notice a reconnected device, and open a session.
 
         Raises:
-            PKCS11Error: the device is still disconnected, or the PIN is wrong, which is tried once.
+            PKCS11Error: the device is still disconnected, or the PIN, which is tried once, is wrong.
         """
         if not self._pin:
             raise pkcs11.PinIncorrect

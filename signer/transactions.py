@@ -10,13 +10,13 @@ from rlp.codec import encode_raw, length_prefix
 
 SELF_TRANSFER_GAS = 21_000
 _TYPE_2 = b"\x02"
-# The offset of a list's prefix in RLP.
+# The offset that RLP adds to a list's length for its prefix.
 _LIST = 0xC0
 # The order of the curve. Of the two possible values of s, only the lower one is valid (EIP-2).
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
-# The reason of a refusal: the policy forbids the transaction; the account nonce belongs to another transaction; the
-# limit of an hour or a day is reached.
+# The reasons of a refusal: the policy forbids the transaction; the account nonce belongs to another transaction; the
+# hourly or daily limit is reached.
 Refusal = Literal["policy", "nonce-used", "used-up"]
 
 
@@ -72,7 +72,7 @@ def recoverable(digest: bytes, r: int, s: int, public_key: PublicKey) -> bytes:
     Return a device's signature in Ethereum's form, with the lower s and the recovery id.
 
     Raises:
-        ValueError: it is not a signature of this key.
+        ValueError: r and s are not a signature by this key.
     """
     s = min(s, CURVE_ORDER - s)
     start = r.to_bytes(32, "big") + s.to_bytes(32, "big")

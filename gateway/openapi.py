@@ -29,7 +29,7 @@ OPENAPI = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": r"/api",
     "OAS_VERSION": "3.1.0",
-    # A choice's label repeats its value; what needs a word has it in the description of its member.
+    # No list of choices with labels: labels repeat the values, and members' descriptions explain values that need it.
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
         "StatusEnum": "relay.models.RelayStatus",

@@ -108,7 +108,7 @@ MIDDLEWARE = [
     "gateway.web.middleware.https_only",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "gateway.web.middleware.CrossOrigin",
-    # After CORS, so that a web page may read why its body was refused.
+    # After CORS, so that web pages can read the error of a refused body.
     "gateway.web.middleware.unread_bodies",
     "gateway.web.middleware.SessionsOfPages",
     "django.middleware.common.CommonMiddleware",
@@ -177,7 +177,7 @@ DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL", default="")
 # One pool per database. Parameters such as sslmode pass from the URL to the driver.
 _OPTIONS = {
     **({"options": " ".join(f"-c {name}={limit}" for name, limit in _LIMITS.items())} if _LIMITS else {}),
-    # Only statements of gateway.common.db are ever prepared: the ORM puts values into the text.
+    # Only statements of gateway.common.db are ever prepared, because the ORM puts values into the statement's text.
     "prepare_threshold": 5 if _HAS_SESSIONS else None,
     "pool": {
         "min_size": 1,
@@ -223,7 +223,7 @@ DATABASE_SYNCHRONOUS_STANDBY = env.flag("DATABASE_SYNCHRONOUS_STANDBY", default=
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", redis_urls.SENTINEL))
 CACHES: dict[str, dict[str, Any]] = {
-    # For libraries, such as the theme's search in the sidebar; each process has its own.
+    # The cache of libraries, such as the theme's search in the sidebar; each process has its own cache.
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # JSON instead of Django's default, pickle, which can execute code when it is read.
     "figures": {
@@ -321,7 +321,7 @@ CARD_CAPTURE_NETWORK_RATE = env.rate("CARD_CAPTURE_NETWORK_RATE", "50/day")
 # The LSP-15 paths have no token: limited by network address, by signer, and for unknown signers by profile and network.
 LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
 LSP15_SIGNER_RATE, LSP15_NEW_SIGNER_RATE = "120/minute", "30/minute"
-# By network address.
+# These rates are per network address.
 AUTH_NONCE_RATE = AUTH_VERIFY_RATE = env.rate("AUTH_RATE", "30/minute")
 AUTH_REFRESH_RATE = LEDGER_ROOTS_RATE = "60/minute"
 POSTBACK_RATE = "6000/minute"

@@ -92,7 +92,7 @@ _CREATIONS = (1, 2)
 
 
 class _Malformed(Exception):
-    """The payload ends before what it refers to."""
+    """An offset or a length in the payload points beyond its end."""
 
 
 def actions_of(payload: bytes) -> list[Action]:

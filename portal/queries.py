@@ -29,9 +29,9 @@ def contracts_of(sponsor: Sponsor, *, since: datetime) -> list[SpentOnContract]:
     ]
 
 
-# Of `execute(uint256 operation, address target, …)`, the last byte of the operation and the last 20 of the target are
-# read. Operations 1 and 2 create a contract. A batch is `executeBatch(uint256[],…)`; anything else is what the profile
-# does to itself.
+# In `execute(uint256 operation, address target, …)`, this reads the last byte of the operation and the last 20 bytes of
+# the target. Operations 1 and 2 create a contract. `executeBatch(uint256[],…)` is a batch; any other function is the
+# profile's own.
 _CONTRACTS = """
 SELECT CASE WHEN substring(call.payload FOR 4) = '\\x31858452' THEN 'batch'
             WHEN substring(call.payload FOR 4) <> '\\x44c028fe' OR octet_length(call.payload) < 68 THEN 'profile'

@@ -184,7 +184,7 @@ class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
     fields = ("name", "url", "origins", "event_types", *readonly_fields)
 
     def has_change_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
-        # With an origin, a sponsor's endpoint would receive events of people.
+        # Staff must not edit a sponsor's endpoint: with an origin, it would receive events of people.
         return super().has_change_permission(request, obj) and (obj is None or obj.sponsor_id is None)
 
     def has_delete_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:

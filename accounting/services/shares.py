@@ -29,7 +29,7 @@ class Shares:
         self._by_sale: dict[int, list[tuple[Owner, Part]]] = {}
 
     def add(self, owner: Owner, lots: Lots) -> None:
-        """Add the paid lots of an account, as they are now."""
+        """Add the paid lots of an account, in their current state."""
         for lot in lots:
             if sale := self._sales.get(lot.entry_id):
                 own = self._by_sale.setdefault(sale.entry_id, [])
@@ -38,7 +38,11 @@ class Shares:
                 own.insert(place, (owner, Part(lot.kept, lot.remaining)))
 
     def money(self, returned: Mapping[int, Returned], erased: Collection[int]) -> Money:
-        """Return what they are worth, after returned money by payout; `erased` users have left."""
+        """
+        Return the money of these sales, less the money returned by payout.
+
+        The money for unused credits of `erased` users counts as breakage: these credits will never be used.
+        """
         totals: Counter[Key] = Counter()
         revenue: Counter[PersonKey] = Counter()
         for entry_id, own in self._by_sale.items():

@@ -68,7 +68,7 @@ class _Report:
 
 def check_report(*, slug: str, text: str) -> ImportResult:
     """
-    Validate every row of a report, and compare it with what was imported, without recording.
+    Validate every row of a report, and compare the rows with earlier imports; record nothing.
 
     Raises:
         PostbackRefused: the header is wrong, the file is not CSV, or no line names a user.
@@ -156,7 +156,7 @@ def _request_for(report: _Report, text: str, actor: User, reason: str) -> Approv
     live = earlier.filter(status=ApprovalRequest.Status.DONE) | earlier.waiting()
     if (approval := live.first()) is not None:
         return approval
-    # Credits that staff give to a person later need a request of their own.
+    # Excludes credits that staff will assign to a person later, by a separate request.
     worths = [
         _credits(report.network, line.event.amount)
         for line in report.lines

@@ -24,7 +24,7 @@ def agreed_view(
     needed: int,
 ) -> ChainView:
     """
-    Return what at least `needed` of these views agree on.
+    Return the view on which at least `needed` of these views agree.
 
     For numbers (height, nonce, balance), this is the highest value that `needed` views have reached. A transaction with
     fewer than `needed` equal reports is undecided.

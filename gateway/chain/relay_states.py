@@ -295,7 +295,7 @@ _MOST_IN_LENS = 8
 _WORD, _SHOWN_CODE_BYTES = 32, 64
 _FAILED = 2**256 - 1
 
-# The stack holds, from below: where the next question begins, where the next answer goes, and what a line adds.
+# The stack has, from the bottom: the offset of the next question, that of the next answer, and what each line adds.
 _LENS_CODE = bytes.fromhex(
     "60 00 60 00"  #                          both begin at 0
     "5b 81 36 11 15 60 89 57"  #        0x04  no question left: 0x89

@@ -93,7 +93,7 @@ def json_formatter() -> structlog.stdlib.ProcessorFormatter:
 
 
 def log_uncaught() -> None:
-    """Log what Python would print: warnings, and uncaught errors, including those in threads and finalizers."""
+    """Log warnings and uncaught errors, including those in threads and finalizers, which Python would only print."""
     logging.captureWarnings(True)
     log = logging.getLogger("gateway.uncaught")
     sys.excepthook = lambda *error: log.critical("the process ends with an uncaught error", exc_info=error)

@@ -219,7 +219,7 @@ def _connected(target: _Target, address: str, ends_at: float) -> Iterator[HTTPCo
 
 def _end_after(seconds: float, handle: socket.socket) -> list[threading.Timer]:
     """
-    End reading after `seconds`, and writing a moment later.
+    End reading after `seconds`, and writing a second later.
 
     If both ended at once, the kernel would reset the connection on further data and drop what it has received.
     """

@@ -330,7 +330,7 @@ class BillingClient(Protocol):
         """Void an open invoice, or delete a draft, so that it is never collected; leave any other invoice unchanged."""
 
     def open_payment(self, *, invoice_id: str) -> OpenPayment:
-        """Read what the payment of an open invoice waits for."""
+        """Read the state of an open invoice's payment: whether it waits for the card holder, or was declined."""
 
     def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
         """

@@ -20,7 +20,7 @@ from proofs.services.roots import BEFORE_ALL, published
 
 
 def ledger_lines() -> Iterator[str]:
-    """Yield the lines of an export: the roots, and the entries as they are in the database now."""
+    """Yield the lines of an export: the roots, and the entries in their current state in the database."""
     after, roots, entries = BEFORE_ALL, 0, 0
     for root in LedgerRoot.objects.order_by("number").iterator():
         seed = next(iter(RootTree.objects.filter(root=root).values_list("seed", flat=True)), b"")

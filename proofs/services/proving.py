@@ -41,7 +41,7 @@ class Proof:
 
 
 def prove(entries: Iterable[CreditEntry]) -> list[Proof]:
-    """Return a proof for each entry as it is in the database now; the proof of a changed entry does not verify."""
+    """Return a proof for each entry in its current state; the proof of an entry that was changed does not verify."""
     ids = [entry.pk for entry in entries]
     leaves = listed(ids)
     under = {row[0]: row[1:] for row in db.all_rows(_ROOTS, {"ids": ids}) if row[1] is not None}

@@ -153,7 +153,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     ordering = ("-id",)
     list_defer = ("payload", "signature")
     inlines = (AttemptInline, ReversedSettlementInline)
-    # The status and the failure come first: those are what users ask support about.
+    # The status and the failure come first, because users ask support about them.
     fieldsets = (
         (
             None,
@@ -213,7 +213,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     ) -> tuple[QuerySet[RelayTransaction], bool]:
         term = search_term.strip()
         people = people_like(term)
-        # In two steps, because an OR over a join can use no index.
+        # In two steps, because a condition with OR across a join cannot use an index.
         begun = _ids_of(term)
         if people or begun:
             return queryset.filter(Q(user__in=people) | Q(pk__in=begun)), False
@@ -222,7 +222,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(Attempt)
 class AttemptAdmin(Exportable, ReadOnlyAdmin):
-    """Every signed transaction, with what it cost the relayer."""
+    """Every signed transaction, with its cost for the relayer."""
 
     export_columns = (
         Column("attempt", "pk"),

@@ -1,4 +1,4 @@
-"""Sponsored calls in the admin, what they used of each limit, and the requests that sponsors refused."""
+"""Sponsored calls in the admin, the usage of each limit, and the requests that sponsors refused."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""Sponsors: members and keys, policies and what they have used, and transfers of credits to sponsors."""
+"""Sponsors: members and keys, policies and their usage, and transfers of credits to sponsors."""
 
 from sponsors.models.members import ApiKey, Member, MemberSession, Sponsor
 from sponsors.models.policies import (

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 
 class Sponsor(models.Model):
-    """An organisation that pays for its users' relay calls out of a credit account of its own."""
+    """An organisation that pays for its users' relay calls from its own credit account."""
 
     slug = models.SlugField(max_length=40, unique=True, help_text="Calls name the sponsor by it.")
     name = models.CharField(max_length=80)

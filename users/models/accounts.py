@@ -144,7 +144,7 @@ class Note(models.Model):
         default_permissions = ("add", "view")
         ordering = ("-pk",)
         constraints = [models.CheckConstraint(condition=~Q(text=""), name="note_has_text")]
-        # Tables with a trigger of this name are append-only for the application role; only their owner erases rows.
+        # Tables with a trigger of this name are append-only for the application role; only the tables' owner erases.
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
             pgtrigger.Protect(name=APPEND_ONLY.name, operation=pgtrigger.Update)
         ]

@@ -294,7 +294,7 @@ def _sign_and_store(
 def _finish(
     calls: dict[int, Unsigned], outcomes: dict[int, str | ApprovedCall | Exception]
 ) -> dict[int, str | Exception]:
-    """Have the remote signer sign the calls, and store them; include calls whose slots an equal request took before."""
+    """Let the remote signer sign the calls, and store them; include calls whose slots an equal request took before."""
     finished = dict(zip(calls, unsigned.complete(list(calls.values())), strict=True)) if calls else {}
     for place, outcome in outcomes.items():
         if isinstance(outcome, WaitsForSignature):

@@ -196,7 +196,7 @@ def shortage(*, call: RelayCall, query: RelayQuery, is_next: bool) -> int | None
     limit = 2 * query.gas_cap
     probe = replace(query, gas_limit=limit)
     if not (is_next and query.calldata):
-        # Without signature and nonce, as the key manager calls the profile.
+        # Execute only the key manager's call to the profile, which needs neither signature nor nonce.
         probe = replace(probe, sender=query.key_manager, key_manager=query.profile, calldata=call.payload)
     (state,) = get_chain_client().read_relay_states([probe])
     trial = state.trial

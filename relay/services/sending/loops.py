@@ -24,7 +24,7 @@ BROADCASTING, TRACKING = "broadcasting", "tracking"
 
 _LEASE_SECONDS = 10
 RENEWED_AFTER_SECONDS = 3
-# Much longer than a lease, after which another worker takes over.
+# Longer than another worker needs to take over: it does when the lease expires.
 _STOPPED_SECONDS = 60
 
 

@@ -23,7 +23,7 @@ class Command(migrate.Command):
     """
 
     def get_check_kwargs(self, options: dict[str, Any]) -> Any:
-        """Skip the database checks, because this command may fix what they report."""
+        """Skip the database checks, because this command may fix the problems that they report."""
         return super().get_check_kwargs(options) | {"databases": []}
 
     def handle(self, *args: Any, **options: Any) -> None:

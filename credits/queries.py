@@ -173,8 +173,8 @@ def _listed(sources: Iterable[str]) -> str:
     return ", ".join(f"'{source}'" for source in sources)
 
 
-# For the many users without reversals, one entry is read and no sum computed. Sources are literals, because a prepared
-# statement cannot match parameters with the partial index.
+# For the many users without reversals, this reads one entry and computes no sum. Sources are literals, because
+# PostgreSQL cannot match a prepared statement's parameters with the partial index.
 HAS_EARNED = f"""
 SELECT EXISTS (SELECT FROM credits_entry WHERE account_id = account.id AND source IN ({_listed(PROOFS)}))
        AND (NOT EXISTS (SELECT FROM credits_entry

@@ -1,7 +1,7 @@
 """
 The guides of `docs/`, as pages of the service.
 
-They are Markdown files of the release, so a page fits the version that serves it. Links between them work as they are.
+They are Markdown files of the release, so they describe the version that serves them. Links between them work here.
 """
 
 import functools

@@ -22,8 +22,8 @@ from signer.targets import NodeUnavailable
 
 logger = logging.getLogger("signer")
 _PRUNED_EVERY_SECONDS = 6 * 3600.0
-# How long the journal keeps entries that are final on the chain. At least 2 days, because after a restart the signer
-# computes the limits of an hour and of a day from the journal.
+# How long the journal keeps entries that are final on the chain. It must be at least 2 days, because after a restart
+# the signer computes the use of its hourly and daily limits from the journal.
 _JOURNAL_DAYS = 30
 
 

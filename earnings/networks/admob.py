@@ -57,8 +57,8 @@ class AdMob(Adapter):
         """
         Check Google's signature over the query before it.
 
-        Google signs the percent-decoded text, as its real postbacks show; its documentation describes the query as
-        sent, which is accepted too. In both cases only the signed text is split into parameters.
+        Google's real postbacks sign the percent-decoded text, but its documentation describes the query as sent. Both
+        are accepted. In both cases, only the signed text is split into parameters.
         """
         match = _SIGNED.fullmatch(request.query) or _SIGNED.fullmatch(_with_signature_last(request.query))
         if match is None:

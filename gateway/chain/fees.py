@@ -118,11 +118,12 @@ def _raised(wei: int) -> int:
     return wei + max(1, -(-wei // _BUMP_DIVISOR))
 
 
-# The gas limit of a relay call that cannot be estimated as a whole, because its nonce is not due yet: the estimates of
-# the key manager's verification (LSP-20) and of the profile's execution, and the rest of `executeRelayCall`. With the
-# contracts of 0.14.0 behind minimal proxies this is 1 to 14 % above the lowest limit, and 18 to 43 % for a `setData` of
-# up to 93 bytes. If only calldata decides the price (EIP-7623), both estimates contain it: up to 75 % too high.
-# The first use of a channel needs 17,400 more, but a follower is never the first.
+# The gas limit of a relay call that a node cannot estimate as a whole, because its nonce is not due yet. It is the sum
+# of three parts: estimates of the key manager's verification (LSP-20) and of the profile's execution, and a constant
+# for the rest of `executeRelayCall`. With the contracts of 0.14.0 behind minimal proxies, the sum is 1 to 14 % above
+# the lowest limit, and 18 to 43 % for a `setData` of up to 93 bytes. If calldata alone decides the price (EIP-7623),
+# both estimates contain it, and the sum is up to 75 % too high. The first call of a channel needs 17,400 more, but a
+# follower is never the first.
 _TRANSACTION_GAS = 21_000
 # EIP-2028: 4 gas for a zero byte, 16 for another; EIP-7623 charges at least 10 per 4 of that.
 _ZERO_GAS, _OTHER_GAS = 4, 16

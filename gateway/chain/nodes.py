@@ -160,7 +160,7 @@ class Nodes:
         return is_contradicted
 
     def _in_rotation(self, needed: int) -> list[Node]:
-        """Return the nodes to ask, the best first; those that answer wrongly only if `needed` are not left without."""
+        """Return the nodes to use, best first. Those that answer wrongly count only if fewer than `needed` are left."""
         now = time.monotonic()
         fit = [node for node in self._nodes if not node.fault]
         right = [node for node in fit if not node.is_wrong]

@@ -1,5 +1,5 @@
 """
-Approvals: creating or pricing credits needs a request, which one member of staff can carry out only within limits.
+Approvals: creating or pricing credits needs a request. One member of staff can carry it out alone only within limits.
 
 Each kind of request is registered once, with the permissions to ask and to decide. A request whose kind has a pool is
 carried out at once if its amount fits three limits of the last 24 hours: the actor's, that of the person whose credits

@@ -11,7 +11,7 @@ from credits.services.statements import POST_WANTED
 from rewards.models import CREDIT_PARTS
 
 # Lock the progress row, apply the growth rate of the badge at its total, insert the entry by its key, update the total.
-# Without badges the rate is 1. No row: the key was used, or the user has no progress row.
+# Without badges, the rate is 1. Returns no row if the key was used or the user has no progress row.
 POST_EXPERIENCE = """
 WITH locked AS (
     SELECT id, CASE %(track)s WHEN 'PERMANENT' THEN permanent_experience ELSE subscriber_experience END AS total

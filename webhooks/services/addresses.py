@@ -40,7 +40,7 @@ def give(*, user: User, email: str, language: str, now: datetime) -> None:
 
 
 def remove(*, user: User) -> None:
-    """Delete the address, and the notices that wait to be sent to it."""
+    """Delete the address, and all notices of the user, sent or not."""
     NoticeAddress.objects.filter(user=user).delete()
     Notice.objects.filter(user=user).delete()
 

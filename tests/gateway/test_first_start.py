@@ -35,7 +35,6 @@ MISTAKES = {
 }
 STARTS = {
     "migrate": [sys.executable, "manage.py", "migrate"],
-    "check": [sys.executable, "manage.py", "check", "--deploy"],
     "worker": [
         sys.executable,
         "-m",
@@ -48,7 +47,6 @@ STARTS = {
         "--pool",
         "solo",
     ],
-    "beat": [sys.executable, "-m", "celery", "-A", "gateway", "beat"],
     "wsgi": [sys.executable, "-c", "import gateway.wsgi"],
 }
 
@@ -150,7 +148,7 @@ def test_a_check_without_a_database_warns_of_it_once() -> None:
     port, nodes = free_port(), f"http://127.0.0.1:{free_port()}"
     place = f"postgresql://gateway:{secrets.token_hex(8)}@127.0.0.1:{port}/gateway"
     started = subprocess.run(
-        STARTS["check"],
+        [sys.executable, "manage.py", "check", "--deploy"],
         env={"PATH": os.environ["PATH"], **_composed("web"), "DATABASE_URL": place, "CHAIN_RPC_URLS": nodes},
         cwd=ROOT,
         capture_output=True,

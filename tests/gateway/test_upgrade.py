@@ -11,6 +11,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -30,19 +31,32 @@ _MADE_WITH = {
         ("credits", "earnings", "relay", "webhooks", "gateway_admin", "gateway_common"), "0001_initial"
     ),
 }
-_MAKE = """
+# Does what it reads, a JSON document a line: migrates to these migrations of our apps and to the last ones of
+# libraries, or runs a command. Answers each with its error, or an empty text.
+_OWNER = """
 import json, sys
 import django
 django.setup()
 from django.apps import apps
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-made, executor = json.loads(sys.argv[1]), MigrationExecutor(connection)
-executor.migrate([
-    (app, made.get(app, name))
-    for app, name in executor.loader.graph.leaf_nodes()
-    if app in made or "site-packages" in apps.get_app_config(app).path
-])
+
+def migrate(made):
+    executor = MigrationExecutor(connection)
+    executor.migrate([
+        (app, made.get(app, name))
+        for app, name in executor.loader.graph.leaf_nodes()
+        if app in made or "site-packages" in apps.get_app_config(app).path
+    ])
+
+for line in sys.stdin:
+    asked, error = json.loads(line), ""
+    try:
+        migrate(asked) if isinstance(asked, dict) else call_command(*asked, stdout=sys.stderr)
+    except CommandError as refused:
+        error = str(refused)
+    print(json.dumps(error), flush=True)
 """
 _ROWS = """
 INSERT INTO users_user (
@@ -194,6 +208,42 @@ class OldProcess:
         self._connection.close()
 
 
+class Owner:
+    """A Django process that owns the tables. It does several things, because its start takes seconds."""
+
+    def __init__(self, url: str) -> None:
+        environment = {
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DATABASE_URL": url,
+            "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE,
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", _OWNER],
+            env=os.environ | environment,
+            cwd=PROJECT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def migrate(self, names: dict[str, str]) -> None:
+        """Migrate these apps, and those of libraries, as a version did whose last migrations these are."""
+        assert self._ask(names) == ""
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command; return its error, or an empty text."""
+        return self._ask(arguments)
+
+    def _ask(self, asked: object) -> str:
+        assert self._process.stdin
+        assert self._process.stdout
+        print(json.dumps(asked), file=self._process.stdin, flush=True)
+        return str(json.loads(self._process.stdout.readline()))
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
 class Upgraded:
     """The database, with what an operator does to it."""
 
@@ -201,27 +251,14 @@ class Upgraded:
         self._url = services.postgres.url(_DATABASE)
         self.application_url = services.postgres.url(_DATABASE, role=APPLICATION_ROLE)
 
-    def python(self, *arguments: str) -> tuple[int, str]:
-        """Run a Django process as the owner of the tables; return its exit status and what it printed."""
-        environment = {
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "DATABASE_URL": self._url,
-            "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE,
-        }
-        outcome = subprocess.run(
-            [sys.executable, *arguments],
-            env=os.environ | environment,
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return outcome.returncode, outcome.stdout + outcome.stderr
-
-    def migrate(self, names: dict[str, str]) -> None:
-        """Migrate these apps, and those of libraries, as a version did whose last migrations these are."""
-        status, printed = self.python("-c", _MAKE, json.dumps(names))
-        assert status == 0, printed
+    @contextmanager
+    def owner(self) -> Iterator[Owner]:
+        """Run a process of its owner."""
+        owner = Owner(self._url)
+        try:
+            yield owner
+        finally:
+            owner.end()
 
     def execute(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
         with psycopg.connect(self._url) as connection:
@@ -237,34 +274,37 @@ class Upgraded:
 
 @pytest.fixture
 def database(services: Services) -> Iterator[Upgraded]:
-    """A database as that commit made it."""
+    """A new database without tables."""
     services.postgres.ensure_database(_DATABASE, template="template1")
-    made = Upgraded(services)
-    made.migrate(_MADE_WITH)
-    made.execute(_FUNCTIONS.read_text())
-    made.execute(_ROWS)
-    yield made
+    yield Upgraded(services)
     with psycopg.connect(services.postgres.url("postgres"), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {_DATABASE} WITH (FORCE)")
 
 
 def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(database: Upgraded) -> None:
-    old = OldProcess(database.application_url)
-    one, two, three = [user for (user,) in database.execute("SELECT id FROM users_user ORDER BY id")]
-    ((quote,),) = database.execute("SELECT id::text FROM relay_quote WHERE user_id = %s", two)
-    first = old.accept(one, key="first", relay_nonce=0)
-    old.accept(one, key="follower", relay_nonce=1)
-    old.accept(two, key="quoted", relay_nonce=0, quote=quote)
-    unfinished = old.take(three, key="unfinished", relay_nonce=0)
-    database.migrate(_WITH_SPONSORS)
+    with database.owner() as owner:
+        owner.migrate(_MADE_WITH)
+        database.execute(_FUNCTIONS.read_text())
+        database.execute(_ROWS)
+        old = OldProcess(database.application_url)
+        one, two, three = [user for (user,) in database.execute("SELECT id FROM users_user ORDER BY id")]
+        ((quote,),) = database.execute("SELECT id::text FROM relay_quote WHERE user_id = %s", two)
+        first = old.accept(one, key="first", relay_nonce=0)
+        old.accept(one, key="follower", relay_nonce=1)
+        old.accept(two, key="quoted", relay_nonce=0, quote=quote)
+        unfinished = old.take(three, key="unfinished", relay_nonce=0)
+        owner.migrate(_WITH_SPONSORS)
     database.execute(_SPONSORED)
     before = database.rows()
 
-    status, printed = database.python("manage.py", "migrate")
-
-    assert status == 0, printed
-    assert _kept(database.rows(), before) == before
-    assert database.python("manage.py", "check", "--database", "default")[0] == 0
+    with database.owner() as owner:
+        assert owner.manage("migrate") == ""
+        assert _kept(database.rows(), before) == before
+        assert owner.manage("check", "--database", "default") == ""
+        database.execute("ALTER FUNCTION relay_take_slots SECURITY DEFINER")
+        refused = owner.manage("check", "--database", "default")
+        assert ("gateway.E001" in refused, "relay_take_slots" in refused) == (True, True)
+        database.execute("ALTER FUNCTION relay_take_slots SECURITY INVOKER")
     for name, text in sql_functions.FUNCTIONS.items():
         ((body, may),) = database.execute(
             "SELECT prosrc, has_function_privilege(%s, oid, 'EXECUTE') FROM pg_proc WHERE proname = %s",
@@ -288,10 +328,6 @@ def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(databa
     assert [attempt["account_nonce"] for attempt in rows["relay_attempt"]] == [5, 6, 7, 8, 9]
     assert [account["held"] for account in rows["credits_account"]] == [18, 9, 18, 0, 90]
     _end_the_sponsored_call(database)
-
-    database.execute("ALTER FUNCTION relay_take_slots SECURITY DEFINER")
-    status, printed = database.python("manage.py", "check", "--database", "default")
-    assert (status, "gateway.E001" in printed, "relay_take_slots" in printed) == (1, True, True)
 
 
 def _end_the_sponsored_call(database: Upgraded) -> None:

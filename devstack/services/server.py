@@ -77,7 +77,7 @@ class Server(ABC):
         while not self.answers():
             if self.has_ended or time.monotonic() > deadline:
                 raise ServerFailed(f"{self.name} did not start: {self.last_words()}")
-            time.sleep(0.02)
+            time.sleep(0.1)
 
     @contextmanager
     def running(self) -> Iterator[Self]:

@@ -14,7 +14,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from devstack.environment import overriding
-from devstack.processes import DefaultWorker, RelayWorker, Worker
+from devstack.processes import DefaultWorker, Worker
 from devstack.services.redis import Redis
 from devstack.services.stack import Services
 from gateway.celery import Consumer
@@ -78,25 +78,26 @@ def mend(client: Any) -> None:
     client.delete("relay", "default")
 
 
-@pytest.mark.parametrize("kind", [RelayWorker, DefaultWorker])
+def assert_outlives_every_answer(worker: Worker, redis: Redis) -> None:
+    """After each kind of refusal the worker takes a message again."""
+    faults = [(demote, promote), (demote_without_stale_reads, promote), (fill, empty), (spoil, mend)]
+    with driver.Redis.from_url(redis.url) as client:
+        for begin, end in faults:
+            until("the worker waits for messages", lambda: not _sees_refusal(client))
+            begin(client)
+            until("the worker was refused", lambda: _sees_refusal(client))
+            end(client)
+            client.lpush(worker.queues, "not a task")
+            until("it takes a message", lambda: not client.llen(worker.queues))
+    assert not worker.has_ended
+
+
 def test_a_worker_outlives_every_answer_of_redis_and_takes_messages_again(
-    kind: type[Worker], environment: dict[str, str], redis: Redis, tmp_path: Path
+    environment: dict[str, str], redis: Redis, tmp_path: Path
 ) -> None:
-    worker = kind(tmp_path, environment)
-    worker.start()
-    try:
-        until("the worker takes messages", worker.answers)
-        with driver.Redis.from_url(redis.url) as client:
-            faults = [(demote, promote), (demote_without_stale_reads, promote), (fill, empty), (spoil, mend)]
-            for begin, end in faults:
-                begin(client)
-                until("the worker was refused", lambda: _sees_refusal(client))
-                end(client)
-                client.lpush(kind.queues, "not a task")
-                until("it takes a message", lambda: not client.llen(kind.queues))
-        assert not worker.has_ended
-    finally:
-        worker.stop()
+    """`tests/relay/test_worker_process.py` has the other kind of worker."""
+    with DefaultWorker(tmp_path, environment).running() as worker:
+        assert_outlives_every_answer(worker, redis)
 
 
 def _sees_refusal(client: Any) -> bool:

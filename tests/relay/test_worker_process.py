@@ -18,6 +18,7 @@ from devstack.services.stack import Services
 from gateway.common.models import Lease
 from relay.models import RelayTransaction, WorkerLoop
 from relay.worker import Broadcasting
+from tests.gateway.test_broker_refusals import assert_outlives_every_answer
 from tests.journeys.waiting import until
 from tests.relay.chain import Chain
 from tests.relay.conftest import Accept
@@ -80,7 +81,7 @@ def _status(row: RelayTransaction) -> str:
     return row.status
 
 
-def test_redis_may_be_absent_stand_still_or_be_killed(
+def test_redis_may_be_absent_stand_still_be_killed_or_refuse(
     relay_worker: RelayWorker,
     redis: Redis,
     settles: Callable[[], None],
@@ -111,11 +112,16 @@ def test_redis_may_be_absent_stand_still_or_be_killed(
     assert Lease.objects.get(name__endswith="broadcasting").owner == "another@host"
     overtaker.stopping.set()
     overtaker.join()
+    assert "Traceback" not in relay_worker.log_path.read_text()
 
+    redis.start()
+    redis.wait()
+    assert_outlives_every_answer(relay_worker, redis)
+    logged = len(relay_worker.log_path.read_text())
     began = time.monotonic()
     relay_worker.stop(patience=120)
     assert time.monotonic() - began < 60
-    assert "Traceback" not in relay_worker.log_path.read_text()
+    assert "Traceback" not in relay_worker.log_path.read_text()[logged:]
     assert not Lease.objects.exists()
 
 

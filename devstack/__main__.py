@@ -124,7 +124,7 @@ def _code(options: argparse.Namespace) -> int:
 
 
 def _manage(options: argparse.Namespace) -> int:
-    from devstack.environment import process_environment
+    from devstack.django_process import process_environment
     from devstack.files import read_json
 
     settings = read_json(options.data / "environment.json")

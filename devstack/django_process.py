@@ -1,5 +1,6 @@
 """Short-lived Django processes: migrations, demo data, management commands."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -10,6 +11,11 @@ from devstack.files import PROJECT
 
 class DjangoFailed(RuntimeError):
     """A Django process failed; the message ends with its last lines."""
+
+
+def process_environment(settings: dict[str, str]) -> dict[str, str]:
+    """Return this process's environment updated with the settings, for a child process."""
+    return {**os.environ, **settings, "PYTHONUNBUFFERED": "1"}
 
 
 def run_django(

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import math
-import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,8 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
     generate_private_key,
 )
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from eth_account.hdaccount.mnemonic import Mnemonic
-from eth_account.types import Language
 
 from devstack.files import read_json, write_json
 from devstack.services.outside import Outside
@@ -67,6 +64,10 @@ class Secrets:
     @property
     def mnemonic(self) -> str:
         """The seed phrase of further relayers' keys."""
+        # This import takes a second, which processes without secrets need not wait.
+        from eth_account.hdaccount.mnemonic import Mnemonic
+        from eth_account.types import Language
+
         return str(
             Mnemonic(Language.ENGLISH).to_mnemonic(bytes.fromhex(self.derived("further relayers"))[:16])
         )
@@ -158,11 +159,6 @@ def environment_of(process: str, environment: Mapping[str, str]) -> dict[str, st
     given = environment if process in SIGNING else without_keys(environment)
     hidden = dict.fromkeys(withheld(process), "")
     return {**given, **hidden, "GATEWAY_PROCESS": process}
-
-
-def process_environment(settings: dict[str, str]) -> dict[str, str]:
-    """Return this process's environment updated with the settings, for a child process."""
-    return {**os.environ, **settings, "PYTHONUNBUFFERED": "1"}
 
 
 def _make(relayers: int) -> Secrets:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from devstack.console import echo, step
-from devstack.django_process import run_django
+from devstack.django_process import process_environment, run_django
 from devstack.environment import (
     Secrets,
     django_environment,
     keep_secrets,
     overriding,
     owner_environment,
-    process_environment,
 )
 from devstack.files import read_json, write_json
 from devstack.ports import free_port

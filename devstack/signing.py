@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from devstack.debian import unpacked
-from devstack.environment import Secrets, process_environment, without_keys
+from devstack.django_process import process_environment
+from devstack.environment import Secrets, without_keys
 from devstack.files import PROJECT, write_json
 from devstack.ports import free_port
 from devstack.services.outside import Outside

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from devstack.console import step
-from devstack.environment import CREDIT_WEI, owner_environment, process_environment
+from devstack.django_process import process_environment
+from devstack.environment import CREDIT_WEI, owner_environment
 from devstack.files import PROJECT
 from devstack.ports import free_port
 from devstack.preparation import Plan, Prepared, prepare

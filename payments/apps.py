@@ -18,7 +18,7 @@ class PaymentsConfig(AppConfig):
             "payments",
             deletion.AppDeletion(
                 end=ours.leave_stripe,
-                waits_for=lambda user, now: ours.what_is_left(user),
+                waits_for=lambda user, now: ours.reason_to_wait(user),
                 erase=ours.erase,
             ),
         )

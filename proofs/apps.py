@@ -16,7 +16,7 @@ class ProofsConfig(AppConfig):
         deletion.register(
             "proofs",
             deletion.AppDeletion(
-                waits_for=lambda user, now: erasure.what_is_open(user),
+                waits_for=lambda user, now: erasure.reason_to_wait(user),
                 erase=lambda user: erasure.erase(user=user),
             ),
         )

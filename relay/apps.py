@@ -20,7 +20,7 @@ class RelayConfig(AppConfig):
         deletion.register(
             "relay",
             deletion.AppDeletion(
-                waits_for=lambda user, now: erasure.what_is_under_way(user), erase=erasure.erase
+                waits_for=lambda user, now: erasure.reason_to_wait(user), erase=erasure.erase
             ),
         )
         process.register(loops.stopped)

@@ -24,7 +24,7 @@ WEI = 10**18
 # Sources for gas that no lot paid for.
 DEBT, NOT_CHARGED, FUNDING = "DEBT", "NOT_CHARGED", "FUNDING"
 # The owner of amounts that belong to no account.
-NOBODY = Owner(None)
+NO_OWNER = Owner(None)
 SourceKey = tuple[str, str]
 _Key = TypeVar("_Key")
 
@@ -88,7 +88,7 @@ def figures(*, since: datetime, until: datetime) -> Figures:
     for left in gas.values():
         _add_gas(result, Lots(), [], sales, left)
     for day, wei in queries.gas_of_funding(since=since, until=until).items():
-        result.gas[(NOBODY, FUNDING, base_currency()), day] += wei
+        result.gas[(NO_OWNER, FUNDING, base_currency()), day] += wei
     before, after = (shares[at].money(returned[at], erased[at]) for at in (0, 1))
     result.opening.update(before.totals)
     result.closing.update(after.totals)

@@ -46,7 +46,7 @@ def asks_the_database(check: _Check) -> _Check:
 @register("gateway", deploy=True)
 def database(**_: Any) -> list[CheckMessage]:
     """Run the checks that query the database, or warn once if it is unavailable: each query would wait for it."""
-    if reason := db.why_away(DEFAULT_DB_ALIAS):
+    if reason := db.connection_error(DEFAULT_DB_ALIAS):
         return [Warning(reason, id="gateway.W001")]
     return [message for check in _of_database for message in check()]
 

@@ -49,8 +49,8 @@ def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]
     return rows
 
 
-def why_away(alias: str) -> str:
-    """Open a separate session; return a sentence if the database does not answer, or an empty text if it does."""
+def connection_error(alias: str) -> str:
+    """Try to connect in a separate session; return the error as a sentence, or an empty string."""
     own = connections[alias]
     try:
         psycopg.connect(**own.get_connection_params()).close()

@@ -40,7 +40,7 @@ def leave_stripe(user: User, now: datetime) -> None:
             Customer.objects.filter(pk=customer.pk).update(deleted_at=now)
 
 
-def what_is_left(user: User) -> str:
+def reason_to_wait(user: User) -> str:
     """Return in words what is left of the user at Stripe, or may still be sent there; empty if nothing."""
     if _is_pending(user):
         return "a change at Stripe is in progress"

@@ -16,7 +16,7 @@ class EntriesStillOpen(Exception):
     """No root covers some of the user's entries yet."""
 
 
-def what_is_open(user: User) -> str:
+def reason_to_wait(user: User) -> str:
     """Lock the account until the transaction ends; return why it cannot be erased yet, or an empty string."""
     lock_account(user=user)
     if CreditAccount.objects.filter(user=user, open_holds__gt=0).exists():

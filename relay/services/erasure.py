@@ -16,7 +16,7 @@ _ADDRESSES = ("profile_address", "key_manager_address", "controller_address")
 _ERASED_KEY = Concat(Value("relay:erased:"), Cast("pk", CharField()))
 
 
-def what_is_under_way(user: User) -> str:
+def reason_to_wait(user: User) -> str:
     """Return why the user's calls may still change; empty if all are final."""
     if RelayTransaction.objects.in_progress().filter(user=user).exists():
         return "a relay call is in progress"

@@ -40,7 +40,7 @@ def test_no_check_queries_a_database_that_is_away(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     place = secrets.token_hex(8)
-    monkeypatch.setattr(db, "why_away", lambda alias: f"{alias} at {place} does not answer")
+    monkeypatch.setattr(db, "connection_error", lambda alias: f"{alias} at {place} does not answer")
 
     with django_assert_num_queries(0):
         found = checks.database()

@@ -123,7 +123,7 @@ def test_a_deleted_account_leaves_the_customer_to_the_other_product(
     process_all_events(double)
     customer = payer.customer.stripe_customer_id
     deletion.leave_stripe(payer.user, double.now())
-    assert deletion.what_is_left(payer.user) == ""
+    assert deletion.reason_to_wait(payer.user) == ""
     left = double.v1.customers.retrieve(customer)
     assert (left.description, left.metadata.to_dict()) == (None, {})
     (goes_on,) = double.v1.subscriptions.list({"customer": customer}).data

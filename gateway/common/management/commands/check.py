@@ -13,6 +13,6 @@ class Command(check.Command):
 
     def handle(self, *app_labels: Any, **options: Any) -> None:
         for alias in options["databases"] or ():
-            if reason := db.why_away(alias):
+            if reason := db.connection_error(alias):
                 raise CommandError(reason)
         super().handle(*app_labels, **options)

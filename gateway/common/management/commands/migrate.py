@@ -27,7 +27,7 @@ class Command(migrate.Command):
         return super().get_check_kwargs(options) | {"databases": []}
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if reason := db.why_away(options["database"]):
+        if reason := db.connection_error(options["database"]):
             raise CommandError(reason)
         with connections[options["database"]].cursor() as cursor:
             cursor.execute("SET lock_timeout = %s", [f"{LOCK_SECONDS}s"])

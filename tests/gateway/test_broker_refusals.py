@@ -18,7 +18,7 @@ from devstack.processes import DefaultWorker, Worker
 from devstack.services.redis import Redis
 from devstack.services.stack import Services
 from gateway.celery import Consumer
-from gateway.common import redis_urls
+from gateway.common import clock, metrics, redis_urls
 from gateway.metrics import periodic_tasks
 from tests.journeys.waiting import until
 
@@ -164,4 +164,7 @@ def test_an_error_that_celery_does_not_expect_ends_neither_the_worker_nor_its_ot
     assert not _Steps.stopped.is_set()
     worker.stop()
     thread.join(60)
+    # A worker that ends takes its threads along; this one has lived in the tests' process.
+    clock.stop()
+    metrics.reporter().stop()
     assert _Steps.stopped.is_set()

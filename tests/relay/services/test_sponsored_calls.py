@@ -112,7 +112,7 @@ def test_a_limit_lets_through_what_reaches_it_and_nothing_above(
     services: Services, newcomer: User, new_call: Callable[..., RelayCall], limit: str, code: str
 ) -> None:
     # All calls have one price: on a busy machine, Anvil tells the base fee of a new block late.
-    set_chain_client(JsonRpcChainClient([services.rpc_url], price_seconds=3600))
+    set_chain_client(JsonRpcChainClient([services.rpc_url], timeout_seconds=60, price_seconds=3600))
     sponsor = make_sponsor()
     policy = make_policy(sponsor).policy
     held = hold_of(row_of(execute_sponsored(newcomer, new_call(), sponsor))).amount

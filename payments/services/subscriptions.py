@@ -28,7 +28,7 @@ from payments.stripe.client import SubscriptionState
 from users.models import User
 
 _Kind = BillingOperation.Kind
-# A request gives up after this many steps; only one that loses to concurrent requests every time needs so many.
+# A request gives up after this many steps. Only a request that loses to a concurrent one at each step reaches them.
 _MAX_STEPS = 4
 
 

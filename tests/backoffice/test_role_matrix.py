@@ -227,9 +227,9 @@ def _refusals_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 class Asker(RequestFactory):
     """
-    Asks pages as somebody whose session the service has accepted once, by a request through all middleware.
+    Requests pages as one member of staff; the first request passes all middleware.
 
-    Later requests keep that user and session and pass no middleware that would load them again.
+    Later requests reuse the user and session of the first one, and skip the middleware that would load them again.
     """
 
     def __init__(self, browser: Client, handler: BaseHandler) -> None:

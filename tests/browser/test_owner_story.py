@@ -1,7 +1,7 @@
 """
-The owner's story, from never having been here to a deleted account.
+The owner's story, from the first visit to a deleted account.
 
-It begins on a desktop by day in English, and goes on with a phone at night in German.
+The owner begins on a desktop in English with the light scheme, and continues on a phone in German with the dark one.
 """
 
 import json

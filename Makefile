@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+MADE := $(VENV)/.made
 PREPARED := $(VENV)/.prepared
 NPM := $(BIN)/python -m devstack npm
 # The processes of a stack import the same modules: compile each once, also if the shell disables bytecode.
@@ -20,10 +21,15 @@ help: ## Show the commands
 # A lock file lists only what it adds to the ones before it.
 LOCKS := requirements/base.txt requirements/watching.txt requirements/dev.txt
 
-$(INSTALLED): $(LOCKS) requirements/lock.txt
+# The environment imports the packages of tools/, as does one from the time before tools/.
+$(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
-	@echo "Installing the environment into $(VENV) (first time, and when requirements/ has changed) …"
 	@$(PYTHON) -m venv $(VENV)
+	@cd $(VENV)/lib/python*/site-packages && printf '../../../../tools%s\n' '' /stripe_double >tools.pth
+	@touch $@
+
+$(INSTALLED): $(LOCKS) requirements/lock.txt | $(MADE)
+	@echo "Installing the environment into $(VENV) (first time, and when requirements/ has changed) …"
 	@$(BIN)/python -m devstack.install $(LOCKS)
 	@touch $@
 
@@ -36,7 +42,7 @@ run: $(if $(PORT),port) $(PREPARED) ## Start everything, run the wallet journey 
 
 # A port that cannot be used is told before anything is installed.
 port:
-	@$(PYTHON) -m devstack.ports '$(PORT)'
+	@PYTHONPATH=tools $(PYTHON) -m devstack.ports '$(PORT)'
 
 # Each worker starts its own servers. The journeys run on one worker and mostly wait, so three suit two cores.
 WORKERS ?= 3

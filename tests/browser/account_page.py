@@ -13,7 +13,7 @@ from django.conf import settings as django_settings
 from playwright.sync_api import Browser, Locator, Page, Request, Route, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
-from devstack.files import PROJECT
+from devstack.files import TOOLS
 from gateway.chain.client import set_chain_client
 from payments.stripe import set_billing_client
 from tests.browser.admin_client import Scheme
@@ -26,7 +26,7 @@ from tests.users.trusted import trust_code
 from users.models import User
 
 DESKTOP, PHONE = ViewportSize(width=1280, height=850), ViewportSize(width=390, height=844)
-_EXTENSION = (PROJECT / "devstack/extension/extension.js").read_text()
+_EXTENSION = (TOOLS / "devstack/extension/extension.js").read_text()
 _INSTALL = """
 window.signatures = 0;
 installExtension({{

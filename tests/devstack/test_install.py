@@ -57,7 +57,7 @@ class BareEnvironment:
 
     def install(self, lock: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
         """Install what the lock file names, with these variables for pip."""
-        path = os.pathsep.join([str(self.folder / "tools"), str(_PROJECT)])
+        path = os.pathsep.join([str(self.folder / "tools"), str(_PROJECT / "tools")])
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PIP_NO_INDEX": "1", **variables}
         environment |= {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(self.folder / "wheels")}
         command = [str(self.python), "-m", "devstack.install", str(lock)]

@@ -28,7 +28,7 @@ def test_every_command_exists(page: Path) -> None:
 
 
 def _commands_of(package: str) -> list[str]:
-    return _ADDED.findall((ROOT / package / "__main__.py").read_text())
+    return _ADDED.findall((ROOT / "tools" / package / "__main__.py").read_text())
 
 
 def _fenced(text: str) -> list[str]:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 import pytest
 from django.core.management import call_command
 
-from devstack.files import PROJECT
+from devstack.files import PROJECT, TOOLS
 
 # Custom fields keep their names and their columns, so migrations may import them; and packages of others.
 _ALLOWED = {"gateway.common.fields"}
-_OURS = {path.name for path in PROJECT.iterdir() if (path / "__init__.py").exists()}
+_OURS = {
+    path.name for folder in (PROJECT, TOOLS) for path in folder.iterdir() if (path / "__init__.py").exists()
+}
 MIGRATIONS = sorted(
     path for pattern in ("*/migrations/0*.py", "*/*/migrations/0*.py") for path in PROJECT.glob(pattern)
 )

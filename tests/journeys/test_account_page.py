@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
-from devstack.files import PROJECT
+from devstack.files import TOOLS
 from tests.browser.admin_client import AdminClient
 from tests.browser.chromium import PATIENCE_MILLISECONDS
 from tests.factories import random_address
@@ -16,7 +16,7 @@ from tests.journeys.stack import Stack
 from tests.journeys.waiting import until
 
 pytestmark = pytest.mark.journey
-_EXTENSION = (PROJECT / "devstack/extension/extension.js").read_text()
+_EXTENSION = (TOOLS / "devstack/extension/extension.js").read_text()
 # A user who was here some days ago, on a day whose seed is public by now, and whose entries are under a root.
 _PAST = """
 from datetime import timedelta

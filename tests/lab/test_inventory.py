@@ -10,7 +10,9 @@ _TEST = b"".join(b'monkeypatch.setattr(module, "%s", 1)\n' % name for name in (b
 def test_a_part_is_counted_under_one_name_wherever_it_was_kept_before() -> None:
     """A commit from before a move is comparable with one from after it."""
     assert group_of("devstack/bench/run.py") == group_of("lab/bench/run.py") == "lab"
+    assert group_of("tools/lab/bench/run.py") == "lab"
     assert group_of("devstack/stripe/api.py") == group_of("stripe_double/api.py") == "stripe_double"
+    assert group_of("tools/stripe_double/tests/test_time.py") == "stripe_double"
     assert group_of("tests/devstack/stripe/openapi.py") == "tests"
     assert group_of("requirements/base.txt") == "generated"
     assert group_of("requirements/base.in") == "other"

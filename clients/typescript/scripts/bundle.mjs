@@ -6,7 +6,7 @@ import { build } from "esbuild";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const bundles = [
   { entry: "clients/typescript/src/index.ts", file: "portal/static/portal/relay-client.js", format: "esm" },
-  { entry: "clients/typescript/browser/extension.ts", file: "devstack/extension/extension.js", format: "iife" },
+  { entry: "clients/typescript/browser/extension.ts", file: "tools/devstack/extension/extension.js", format: "iife" },
 ];
 
 for (const { entry, file, format } of bundles) {

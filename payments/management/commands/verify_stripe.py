@@ -2,8 +2,8 @@
 `manage.py verify_stripe`: run the contract suite of the Stripe double against a Stripe account in test mode.
 
 VERIFIED_STRIPE_KEY selects the account; if it is not set, the key of the settings does. The suite is
-`stripe_double/tests/contract`, so the command needs a checkout of the repository. It creates products and customers,
-most of them on test clocks; delete the clocks in Stripe's dashboard afterwards.
+`tools/stripe_double/tests/contract`, so the command needs a checkout of the repository. It creates products and
+customers, most of them on test clocks; delete the clocks in Stripe's dashboard afterwards.
 """
 
 import os
@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from payments.stripe.client import TEST_PREFIXES
 
-_SUITE = "stripe_double/tests/contract"
+_SUITE = "tools/stripe_double/tests/contract"
 _STRIPE = "https://api.stripe.com"
 
 

@@ -24,7 +24,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.renderers import TemplateHTMLRenderer
 
 from gateway.common.errors import DomainError, all_errors
-from gateway.common.problems import description_of, only_methods
+from gateway.common.problems import CONTENT_TYPE, description_of, only_methods
 
 _PUBLIC = {"authentication_classes": (), "permission_classes": (AllowAny,)}
 _FILE = {
@@ -109,6 +109,44 @@ def share_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
                 examples[name] = {"$ref": f"#/components/examples/{value['code']}"}
     result["components"]["examples"] = dict(sorted(shared.items()))
     return result
+
+
+def share_error_responses(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """
+    Move the responses of errors to the components; a hook of drf-spectacular.
+
+    A response is named after its errors (`NotFoundOrUnknownPack`). With more than three errors, or other content than a
+    problem document, it is named after the status and the operation with the shortest name (`Execute403`).
+    """
+    names: dict[str, str] = {}
+    shared: dict[str, Any] = {}
+    operations = [operation for path in result["paths"].values() for operation in path.values()]
+    for operation in sorted(operations, key=lambda each: (len(each["operationId"]), each["operationId"])):
+        responses = operation["responses"]
+        for status in filter(_is_error, responses):
+            content = json.dumps(responses[status])
+            name = names.setdefault(
+                content, _response_name(operation["operationId"], status, responses[status])
+            )
+            shared[name], responses[status] = responses[status], {"$ref": f"#/components/responses/{name}"}
+    result["components"]["responses"] = dict(sorted(shared.items()))
+    return result
+
+
+def _is_error(status: str) -> bool:
+    return status >= "400"
+
+
+def _response_name(operation: str, status: str, response: dict[str, Any]) -> str:
+    (content_type, content), *others = response["content"].items()
+    codes = [example["$ref"].rpartition("/")[2] for example in content.get("examples", {}).values()]
+    kinds = {error.code: error for error in all_errors() if error.code in codes}
+    bases = [
+        code for code, error in kinds.items() if not any(base in kinds.values() for base in error.__mro__[1:])
+    ]
+    if others or content_type != CONTENT_TYPE or len(bases) > 3:
+        return f"{operation[0].upper()}{operation[1:]}{status}"
+    return "Or".join(code.title().replace("-", "") for code in sorted(bases))
 
 
 def _objects(node: Any) -> Iterator[dict[str, Any]]:

@@ -40,5 +40,6 @@ OPENAPI = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "gateway.docs.ready_for_generators",
         "gateway.docs.share_examples",
+        "gateway.docs.share_error_responses",
     ],
 }

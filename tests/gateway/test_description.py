@@ -16,6 +16,7 @@ from gateway.common.errors import NotAuthenticated, all_errors
 from gateway.web.pagination import NewestFirst
 from relay.models import RelayTransaction
 from rewards.models import ModifierType
+from tests.examples import examples_in, resolved
 
 HISTORIES = ("/api/user/earnings", "/api/user/transactions")
 EARNED = set(EntrySource) - {EntrySource.RELAY_TRANSACTION}
@@ -76,19 +77,42 @@ def test_each_error_has_one_example_that_every_operation_refers_to(description: 
     shared = description["components"]["examples"]
     referred = [
         example["$ref"].removeprefix("#/components/examples/")
-        for part in _objects(description["paths"])
-        for example in _all_of(part.get("examples"))
-        if "$ref" in example
+        for response in description["components"]["responses"].values()
+        for content in response["content"].values()
+        for example in content.get("examples", {}).values()
     ]
 
     assert set(referred) == set(shared)
-    assert len(referred) > 5 * len(shared)
     assert all(example["value"]["code"] == code for code, example in shared.items())
-    assert "requestId" not in json.dumps([part for part in _objects(description["paths"]) if "value" in part])
 
 
-def _all_of(examples: Any) -> list[dict[str, Any]]:
-    return list(examples.values()) if isinstance(examples, dict) else []
+def test_every_error_response_is_one_that_operations_share(description: Any) -> None:
+    errors = [(status, response) for status, response in _responses(description) if status >= "400"]
+    names = [response["$ref"].removeprefix("#/components/responses/") for _, response in errors]
+
+    assert set(names) == set(description["components"]["responses"])
+    assert len(names) > 5 * len(set(names))
+    assert all("$ref" not in response for status, response in _responses(description) if status < "400")
+    assert "requestId" not in json.dumps(description["paths"])
+
+
+def test_the_response_of_an_error_is_named_after_its_errors_or_its_operation(description: Any) -> None:
+    def name(path: str, method: str, status: str) -> Any:
+        reference = description["paths"][path][method]["responses"][status]["$ref"]
+        return reference.removeprefix("#/components/responses/")
+
+    assert name("/api/auth/me", "get", "401") == "NotAuthenticated"
+    assert name("/api/auth/nonce", "post", "403") == "HttpsRequiredOrUntrustedCode"
+    assert (
+        name("/api/relay/execute", "post", "422") == name("/api/lsp15/execute", "post", "422") == "Execute422"
+    )
+    assert name("/api/postbacks/{network}/{token}", "get", "503") == "Postback503"
+
+
+def _responses(description: Any) -> Iterator[tuple[str, Any]]:
+    for operations in description["paths"].values():
+        for operation in operations.values():
+            yield from operation["responses"].items()
 
 
 @pytest.mark.parametrize("path", HISTORIES)
@@ -152,9 +176,11 @@ def test_every_kind_of_earning_and_modifier_is_named(description: Any) -> None:
 def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> None:
     ours = {kind.code for kind in all_errors() if issubclass(kind, NotAuthenticated)}
     mentions = {
-        part["$ref"].rpartition("/")[2]
-        for part in _objects(description["paths"][path])
-        if str(part.get("$ref")).startswith("#/components/examples/")
+        example["code"]
+        for status, response in description["paths"][path]["post"]["responses"].items()
+        if status >= "400"
+        for content in resolved(description, response)["content"].values()
+        for example in examples_in(description, content)
     }
 
     assert "profile-not-registered" in mentions
@@ -163,11 +189,9 @@ def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> Non
 
 def test_every_answer_that_says_wait_shows_where_it_says_how_long(description: Any) -> None:
     waits = [
-        answer
-        for operations in description["paths"].values()
-        for operation in operations.values()
-        for status, answer in operation["responses"].items()
-        if status in {"429", "503"} and "application/problem+json" in answer["content"]
+        resolved(description, response)
+        for status, response in _responses(description)
+        if status in {"429", "503"}
     ]
     assert waits
     assert all(answer["headers"]["Retry-After"]["schema"]["type"] == "integer" for answer in waits)

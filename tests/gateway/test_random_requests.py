@@ -44,6 +44,7 @@ from relay.services.fleet import relayers
 from tests.credits.rows import query
 from tests.docs.pages import DOCS
 from tests.earnings.ad_networks import SLUGS, set_up
+from tests.examples import resolved
 from tests.factories import UserFactory
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
@@ -278,7 +279,7 @@ def _problem_code(answer: Any) -> str:
 
 
 def _documented(operation: Any, status: int) -> set[str]:
-    content = operation.definition.raw["responses"][str(status)]["content"]
+    content = resolved(_DESCRIPTION, operation.definition.raw["responses"][str(status)])["content"]
     examples = content.get("application/problem+json", {}).get("examples", {})
     codes = {example["$ref"].rpartition("/")[2] for example in examples.values()}
     return codes | ({""} if content.keys() - {"application/problem+json"} else set())

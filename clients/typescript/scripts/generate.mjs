@@ -7,12 +7,14 @@ const schema = new URL("../src/schema.ts", import.meta.url);
 
 const types = await openapiTS(document, { rootTypes: true, rootTypesNoSchemaPrefix: true, silent: true });
 const codes = [...new Set(readFileSync(document, "utf8").match(/(?<=\bcode: )[a-z0-9-]+$/gm))].sort();
+// No alias for each response of an error: all have the same body, Problem.
+const source = astToString(types).replace(/^export type \w+ = components\['responses'\].*\n/gm, "");
 const text = `/** Types of the API, generated from docs/openapi.yaml. */
 
 /** Every documented problem code. */
 export type ProblemCode =
 ${codes.map((code) => `  | "${code}"`).join("\n")};
 
-${astToString(types)}`;
+${source}`;
 
 writeFileSync(schema, text);

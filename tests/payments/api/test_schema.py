@@ -5,18 +5,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.examples import examples_in
+from tests.examples import examples_in, resolved
 from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, SETUP_INTENT, SHAPES, UPSERT
-
-
-def _resolved(description: Any, schema: Any) -> Any:
-    return description["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
 
 
 @pytest.mark.parametrize(("path", "method"), PATHS.items())
 def test_answers_have_the_fields_of_the_specification(description: Any, path: str, method: str) -> None:
     content = description["paths"][path][method]["responses"]["200"]["content"]["application/json"]
-    described = _resolved(description, content["schema"])
+    described = resolved(description, content["schema"])
     assert set(described["properties"]) == set(described["required"]) == set(SHAPES[path]["properties"])
     for name, kind in SHAPES[path]["properties"].items():
         assert described["properties"][name]["type"] == kind["type"]
@@ -31,7 +27,7 @@ def test_bodies_are_described_also_that_of_the_delete(
     description: Any, path: str, required: list[str]
 ) -> None:
     content = description["paths"][path][PATHS[path]]["requestBody"]["content"]["application/json"]
-    described = _resolved(description, content["schema"])
+    described = resolved(description, content["schema"])
     assert described["required"] == required
     for example in content["examples"].values():
         jsonschema.validate(example["value"], described)
@@ -39,7 +35,7 @@ def test_bodies_are_described_also_that_of_the_delete(
 
 def test_the_defaults_are_described(description: Any) -> None:
     content = description["paths"][UPSERT]["post"]["requestBody"]["content"]["application/json"]
-    fields = _resolved(description, content["schema"])["properties"]
+    fields = resolved(description, content["schema"])["properties"]
     assert {name: field["type"] for name, field in fields.items()} == {
         "subscriptionCost": "integer",
         "currency": ["string", "null"],
@@ -61,7 +57,7 @@ def test_a_query_will_do_where_the_body_is_dropped(description: Any) -> None:
 def test_every_error_response_is_described(description: Any) -> None:
     def codes(path: str, status: int) -> set[str]:
         responses = description["paths"][path][PATHS[path]]["responses"]
-        content = responses[str(status)]["content"]["application/problem+json"]
+        content = resolved(description, responses[str(status)])["content"]["application/problem+json"]
         return {example["code"] for example in examples_in(description, content)}
 
     assert codes(UPSERT, 402) == {"payment-method-required", "card-declined", "authentication-required"}

@@ -10,7 +10,7 @@ from jwt import PyJWK
 
 from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.common.errors import NotAuthenticated, all_errors
-from tests.examples import examples_in
+from tests.examples import examples_in, resolved
 from users.api import schema
 
 PATHS = {
@@ -25,7 +25,7 @@ PATHS = {
 
 def _codes(description: Any, path: str, status: int) -> set[str]:
     responses = description["paths"][path][PATHS[path]]["responses"]
-    content = responses[str(status)]["content"]["application/problem+json"]
+    content = resolved(description, responses[str(status)])["content"]["application/problem+json"]
     return {example["code"] for example in examples_in(description, content)}
 
 
@@ -78,7 +78,7 @@ def test_the_examples_have_the_described_shape(description: Any, path: str, meth
     bodies = [operation["requestBody"]] if "requestBody" in operation else []
     checked = 0
     for body in [*bodies, *operation["responses"].values()]:
-        for content in body["content"].values():
+        for content in resolved(description, body)["content"].values():
             for example in examples_in(description, content):
                 jsonschema.validate(example, {**content["schema"], "components": description["components"]})
                 checked += 1

@@ -14,6 +14,7 @@ from accounting.rules import Collected, Part, kept_net, values
 from credits.lots import Lots, Posting
 from credits.models import CreditEntry
 from gateway.common import db
+from gateway.common.statements import Statements
 from payments.models import FurtherPayment, MoneyReturn, Payout, StripeEvent
 from sponsors.models import TransferredLot
 from users.models import AccountDeletion, User
@@ -21,6 +22,12 @@ from users.models import AccountDeletion, User
 # Entries of an account are ordered by version; their times may be out of order by the length of a lock wait.
 _DISORDER = timedelta(hours=1)
 _CHUNK = 5_000
+
+
+class _Sql(Statements, file=__file__):
+    gas: str
+    funding: str
+    averages: str
 
 
 class Owner(NamedTuple):
@@ -180,49 +187,16 @@ def erased_users(*, until: datetime) -> set[int]:
 
 def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
     """Return the gas of the attempts that were mined from `since` until before `until`; in one statement."""
-    rows = db.all_rows(_GAS, {"since": since, "until": until, "oldest": since - timedelta(days=40)})
+    rows = db.all_rows(_Sql.gas, {"since": since, "until": until, "oldest": since - timedelta(days=40)})
     return [
         Gas(account_id, Owner(user_id, sponsor or ""), entry_id, day, int(wei))
         for account_id, user_id, sponsor, entry_id, day, wei in rows
     ]
 
 
-_GAS = """
-SELECT payer.account_id, payer.user_id, sponsor.slug, payer.entry_id,
-       (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day, sum(payer.wei)
-FROM relay_attempt AS attempt
-JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-JOIN credits_hold AS hold ON hold.id = call.hold_id
-LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
-LEFT JOIN credits_hold AS other ON other.id = sponsored.sponsor_hold_id AND other.entry_id IS NOT NULL
-CROSS JOIN LATERAL (
-    SELECT gas_used * effective_gas_price_wei AS wei, coalesce(div(
-        gas_used * effective_gas_price_wei * other.captured_amount,
-        other.captured_amount + coalesce(hold.captured_amount, 0)
-    ), 0) AS of_sponsor
-) AS gas
-CROSS JOIN LATERAL (VALUES
-    (hold.account_id, call.user_id, hold.entry_id, gas.wei - gas.of_sponsor),
-    (other.account_id, NULL, other.entry_id, gas.of_sponsor)
-) AS payer (account_id, user_id, entry_id, wei)
-JOIN credits_account AS account ON account.id = payer.account_id
-LEFT JOIN sponsors_sponsor AS sponsor ON sponsor.id = account.sponsor_id
-WHERE (payer.wei > 0 OR other.id IS NULL)
-    AND attempt.created_at >= %(oldest)s AND attempt.created_at < %(until)s AND gas_used IS NOT NULL
-    AND coalesce(mined_at, attempt.created_at) >= %(since)s AND coalesce(mined_at, attempt.created_at) < %(until)s
-GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
-"""
-
-
 def gas_of_funding(*, since: datetime, until: datetime) -> dict[date, int]:
     """Return the fees of transfers from the treasury to relayers, in wei by day."""
-    return {day: int(wei) for day, wei in db.all_rows(_FUNDING, {"since": since, "until": until})}
-
-
-_FUNDING = """
-SELECT (ended_at AT TIME ZONE 'UTC')::date AS day, sum(fee_wei) FROM relay_topup
-WHERE ended_at >= %(since)s AND ended_at < %(until)s AND fee_wei > 0 GROUP BY 1 ORDER BY 1
-"""
+    return {day: int(wei) for day, wei in db.all_rows(_Sql.funding, {"since": since, "until": until})}
 
 
 class Today(NamedTuple):
@@ -234,22 +208,7 @@ class Today(NamedTuple):
 
 def averages(*, since: datetime) -> Today:
     """Return the averages of the calls that were mined since `since`, in one statement."""
-    return Today(*db.only_row(_AVERAGES, {"since": since}))
-
-
-# The cost of a call is the sum of its user's and its sponsor's charges.
-_AVERAGES = """
-SELECT avg(charged), sum(gas_used * effective_gas_price_wei) / nullif(sum(gas_used), 0)
-FROM relay_attempt AS attempt
-JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-JOIN credits_hold AS hold ON hold.id = call.hold_id
-LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
-LEFT JOIN credits_hold AS other ON other.id = sponsored.sponsor_hold_id
-CROSS JOIN LATERAL (
-    SELECT coalesce(hold.captured_amount, 0) + coalesce(other.captured_amount, 0) AS charged
-) AS both_parts
-WHERE attempt.created_at >= %(since)s AND gas_used > 0 AND charged > 0
-"""
+    return Today(*db.only_row(_Sql.averages, {"since": since}))
 
 
 def newest_prices() -> dict[str, CoinRate]:

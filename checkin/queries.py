@@ -14,6 +14,7 @@ from checkin.draw import Item, probabilities_of
 from checkin.models import CheckIn, DropItem, DropTable, DropType
 from credits.queries import has_earned
 from gateway.common import db
+from gateway.common.statements import Statements
 from gateway.staff.pauses import is_paused
 from rewards.models import Badge
 from rewards.queries import CurrentRewards
@@ -21,6 +22,10 @@ from users.models import User
 
 # The name under which staff pause check-ins.
 CHECK_INS = "check_ins"
+
+
+class _Sql(Statements, file=__file__, table_columns=db.columns(DropTable, "newest")):
+    in_force: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,19 +116,7 @@ def tables_in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
     """
     levels = [(badge.track, badge.exp_lower_bound) for badge in badges]
     params = {"tracks": [track for track, _ in levels], "bounds": [bound for _, bound in levels]}
-    return {track: db.instance(DropTable, table) for track, *table in db.all_rows(_IN_FORCE, params)}
-
-
-_IN_FORCE = f"""
-SELECT level.track, {db.columns(DropTable, "newest")}
-FROM unnest(%(tracks)s::text[], %(bounds)s::bigint[]) AS level (track, bound)
-CROSS JOIN LATERAL (
-    SELECT own.* FROM checkin_droptable AS own JOIN rewards_badge AS badge ON badge.id = own.badge_id
-    WHERE badge.track = level.track AND badge.exp_lower_bound <= level.bound AND own.published_at IS NOT NULL
-    ORDER BY badge.exp_lower_bound DESC, own.published_at DESC, own.id DESC
-    LIMIT 1
-) AS newest
-"""  # noqa: S608 (names of our own columns)
+    return {track: db.instance(DropTable, table) for track, *table in db.all_rows(_Sql.in_force, params)}
 
 
 def items_for(*, rewards: CurrentRewards, tables: Tables, is_proven: bool) -> list[Item]:

@@ -29,11 +29,12 @@ from django.db.models import NOT_PROVIDED, Model
 from psycopg import sql
 from psycopg.errors import AmbiguousFunction, InvalidFunctionDefinition
 
+from gateway.common.statements import fill
+
 logger = logging.getLogger(__name__)
 
 _FUNCTION = re.compile(r"^CREATE OR REPLACE FUNCTION (\w+)\(.*?\$\$.*?\$\$;$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
-_PLACEHOLDER = re.compile(r"@(\w+)@")
 # The registered functions by name, in the order in which they are created.
 FUNCTIONS: dict[str, str] = {}
 
@@ -61,7 +62,7 @@ def register(folder: Path, values: Mapping[str, str] | None = None) -> str:
     """
     files = [folder / name for name in ("functions.sql", "retired.sql")]
     text = "\n".join(file.read_text() for file in files if file.exists())
-    text = _PLACEHOLDER.sub(lambda match: (values or {})[match[1]], text)
+    text = fill(text, values or {})
     if rest := _COMMENT.sub("", _FUNCTION.sub("", text)).strip():
         raise ValueError(f"{folder.name}: not a function: {rest[:60]}")
     FUNCTIONS.update((match[1], match[0]) for match in _FUNCTION.finditer(text))

@@ -20,11 +20,13 @@ _SOURCES = (
     "requirements/*.txt",
     "*/migrations/*.py",
     "*/*/migrations/*.py",
-    "*/*.sql",
+    "*/functions.sql",
+    "*/retired.sql",
     "*/models.py",
     "*/models/*.py",
     "backoffice/privileges.py",
     "gateway/common/sql_functions.py",
+    "gateway/common/statements.py",
 )
 
 

@@ -1,0 +1,45 @@
+-- name: gas
+-- The cost of the gas of mined attempts in wei, by day, entry, and the account that paid: a user's, a sponsor's, or
+-- none. A call that both paid is divided as their charges are. `oldest` limits how far back the index is read.
+SELECT payer.account_id, payer.user_id, sponsor.slug, payer.entry_id,
+       (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day, sum(payer.wei)
+FROM relay_attempt AS attempt
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+JOIN credits_hold AS hold ON hold.id = call.hold_id
+LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
+LEFT JOIN credits_hold AS other ON other.id = sponsored.sponsor_hold_id AND other.entry_id IS NOT NULL
+CROSS JOIN LATERAL (
+    SELECT gas_used * effective_gas_price_wei AS wei, coalesce(div(
+        gas_used * effective_gas_price_wei * other.captured_amount,
+        other.captured_amount + coalesce(hold.captured_amount, 0)
+    ), 0) AS of_sponsor
+) AS gas
+CROSS JOIN LATERAL (VALUES
+    (hold.account_id, call.user_id, hold.entry_id, gas.wei - gas.of_sponsor),
+    (other.account_id, NULL, other.entry_id, gas.of_sponsor)
+) AS payer (account_id, user_id, entry_id, wei)
+JOIN credits_account AS account ON account.id = payer.account_id
+LEFT JOIN sponsors_sponsor AS sponsor ON sponsor.id = account.sponsor_id
+WHERE (payer.wei > 0 OR other.id IS NULL)
+    AND attempt.created_at >= %(oldest)s AND attempt.created_at < %(until)s AND gas_used IS NOT NULL
+    AND coalesce(mined_at, attempt.created_at) >= %(since)s AND coalesce(mined_at, attempt.created_at) < %(until)s
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+
+-- name: funding
+-- The fees in wei of transfers from the treasury to relayers, by the UTC day on which they ended.
+SELECT (ended_at AT TIME ZONE 'UTC')::date AS day, sum(fee_wei) FROM relay_topup
+WHERE ended_at >= %(since)s AND ended_at < %(until)s AND fee_wei > 0 GROUP BY 1 ORDER BY 1
+
+-- name: averages
+-- The average charge of a call in credits, and the average price of its gas in wei. The cost of a call is the sum of
+-- its user's and its sponsor's charges.
+SELECT avg(charged), sum(gas_used * effective_gas_price_wei) / nullif(sum(gas_used), 0)
+FROM relay_attempt AS attempt
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+JOIN credits_hold AS hold ON hold.id = call.hold_id
+LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
+LEFT JOIN credits_hold AS other ON other.id = sponsored.sponsor_hold_id
+CROSS JOIN LATERAL (
+    SELECT coalesce(hold.captured_amount, 0) + coalesce(other.captured_amount, 0) AS charged
+) AS both_parts
+WHERE attempt.created_at >= %(since)s AND gas_used > 0 AND charged > 0

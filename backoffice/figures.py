@@ -11,6 +11,7 @@ from django.db.models.functions import TruncHour
 
 from credits.models import CreditEntry, EntrySource
 from gateway.common import db
+from gateway.common.statements import Statements
 from payments.models import Payout
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.queries.figures import unretired_relayers
@@ -26,6 +27,10 @@ EARNINGS = (
     EntrySource.CHECK_IN,
     EntrySource.CREDITS_BACK,
 )
+
+
+class _Sql(Statements, file=__file__):
+    seconds_to_inclusion: str
 
 
 def earned_by_source(*, since: datetime) -> dict[str, int]:
@@ -73,19 +78,8 @@ def outcomes(*, since: datetime) -> Outcomes:
     """Return the outcomes of the calls accepted since `since`, in two statements."""
     counted = RelayTransaction.objects.filter(created_at__gte=since).values_list("status")
     by_status = dict(counted.annotate(Count("id")).order_by("status"))
-    median, slow = db.only_row(_SECONDS_TO_INCLUSION, {"since": since, "kind": Attempt.Kind.CALL})
+    median, slow = db.only_row(_Sql.seconds_to_inclusion, {"since": since, "kind": Attempt.Kind.CALL})
     return Outcomes(by_status=by_status, median_seconds=median, slow_seconds=slow)
-
-
-_SECONDS_TO_INCLUSION = """
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds)
-FROM (
-    SELECT extract(epoch FROM attempt.mined_at - call.created_at)::float AS seconds
-    FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-    WHERE call.created_at >= %(since)s AND attempt.created_at >= %(since)s
-        AND attempt.kind = %(kind)s AND attempt.mined_at IS NOT NULL
-) AS inclusion
-"""
 
 
 class Hour(NamedTuple):

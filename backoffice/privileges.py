@@ -25,28 +25,20 @@ from psycopg.errors import InsufficientPrivilege
 
 from credits.models import CreditAccount
 from gateway.common.models import APPEND_ONLY
+from gateway.common.statements import Statements
 from proofs.models import AccountSalt, ErasedEntry
 from sponsors.models import Sponsor
 from users.models import User
 
 logger = logging.getLogger(__name__)
 
-_GRANTS = """
-REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role};
-REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM {role};
-GRANT USAGE ON SCHEMA public TO {role};
-GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}
-"""
-_ALL_COLUMNS_BUT = """
-REVOKE UPDATE ON {table} FROM {role};
-GRANT UPDATE ({columns}) ON {table} TO {role}
-"""
-_COLUMNS = """
-SELECT attname FROM pg_attribute
-WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL(%s)
-"""
 _LIMIT = "ALTER ROLE {role} SET {name} = {limit}"
+
+
+class _Sql(Statements, file=__file__):
+    grants: str
+    all_columns_but: str
+    other_columns: str
 
 
 def append_only_tables() -> list[str]:
@@ -108,13 +100,13 @@ def grant_to_application(*, using: str, **_: Any) -> None:
         # One transaction, so that no session sees only a part of the grants.
         with transaction.atomic(using=using):
             existing = set(connection.introspection.table_names(cursor))
-            _execute(cursor, _GRANTS, role=role)
+            _execute(cursor, _Sql.grants, role=role)
             for table, columns in owner_columns().items():
                 if table not in existing:
                     continue
-                cursor.execute(_COLUMNS, [table, columns])
+                cursor.execute(_Sql.other_columns, [table, columns])
                 others = [name for (name,) in cursor.fetchall()]
-                _execute(cursor, _ALL_COLUMNS_BUT, role=role, table=table, columns=others)
+                _execute(cursor, _Sql.all_columns_but, role=role, table=table, columns=others)
             for statement, tables in _withheld().items():
                 _execute(cursor, statement, role=role, tables=[name for name in tables if name in existing])
         _limit(role, using)

@@ -18,7 +18,29 @@ from credits.models import (
 )
 from credits.rules import USE_PERIOD, daily_use
 from gateway.common import db
+from gateway.common.statements import Statements, fill, literals
 from users.models import User
+
+# Card renewals are collected 1-72 h after the period ends; the allowance continues until then.
+RENEWAL_GRACE = timedelta(hours=72)
+
+
+class _Sql(
+    Statements,
+    file=__file__,
+    proofs=literals(*PROOFS),
+    disproofs=literals(*DISPROOFS),
+    both=literals(*PROOFS, *DISPROOFS),
+    grace=f"{RENEWAL_GRACE // timedelta(hours=1)} hours",
+):
+    debt_terms: str
+    has_earned: str
+    unbacked_today: str
+    counts: str
+    period_runs: str
+
+
+HAS_EARNED = _Sql.has_earned
 
 
 class Balance(NamedTuple):
@@ -66,10 +88,6 @@ def daily_uses(user_ids: Iterable[int], *, now: datetime) -> dict[int, int]:
     return {user_id: daily_use(charged=-total, since_first=now - first) for user_id, total, first in rows}
 
 
-# Card renewals are collected 1-72 h after the period ends; the allowance continues until then.
-RENEWAL_GRACE = timedelta(hours=72)
-
-
 @dataclass(frozen=True, kw_only=True)
 class PaidPeriod:
     """
@@ -97,9 +115,7 @@ class PaidPeriod:
 
 def period_runs(*, now: str) -> str:
     """Return `PaidPeriod.runs_at` as SQL for `credits_allowance AS allowance`; `now` is an SQL expression."""
-    hours = RENEWAL_GRACE // timedelta(hours=1)
-    grace = f"CASE WHEN allowance.renews THEN interval '{hours} hours' ELSE interval '0' END"
-    return f"(allowance.starts_at <= {now} AND {now} < allowance.ends_at + {grace})"
+    return fill(_Sql.period_runs, {"now": now})
 
 
 def running_allowance(allowance: Allowance | None, *, now: datetime) -> AllowanceView | None:
@@ -140,7 +156,7 @@ def period_from(columns: Sequence[Any]) -> PaidPeriod | None:
 
 def has_earned(user: User) -> bool:
     """Return whether the user got credits from payments or earnings that were not all taken back."""
-    row = db.first_row(HAS_EARNED, {"user": user.pk})
+    row = db.first_row(_Sql.has_earned, {"user": user.pk})
     return bool(row and row[0])
 
 
@@ -154,35 +170,7 @@ class DebtTerms(NamedTuple):
 def debt_terms(badge_debts: Sequence[tuple[int, int]]) -> list[DebtTerms]:
     """Return the terms of users, given as pairs of id and the debt limit of their badges; one statement."""
     params = {"users": [user for user, _ in badge_debts], "debts": [debt for _, debt in badge_debts]}
-    return [DebtTerms(*row) for row in db.all_rows(_DEBT_TERMS, params)]
-
-
-_DEBT_TERMS = """
-SELECT credits_debt_limit(account.id, wanted.debt), greatest(0, coalesce((
-    SELECT credits FROM credits_unbackedceiling ORDER BY id DESC LIMIT 1
-), 0) - coalesce((
-    SELECT debt + check_ins FROM credits_unbackedday WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date
-), 0))
-FROM unnest(%(users)s::bigint[], %(debts)s::bigint[]) WITH ORDINALITY AS wanted (user_id, debt, place)
-LEFT JOIN credits_account AS account ON account.user_id = wanted.user_id
-ORDER BY place
-"""
-
-
-def _listed(sources: Iterable[str]) -> str:
-    return ", ".join(f"'{source}'" for source in sources)
-
-
-# For the many users without reversals, this reads one entry and computes no sum. Sources are literals, because
-# PostgreSQL cannot match a prepared statement's parameters with the partial index.
-HAS_EARNED = f"""
-SELECT EXISTS (SELECT FROM credits_entry WHERE account_id = account.id AND source IN ({_listed(PROOFS)}))
-       AND (NOT EXISTS (SELECT FROM credits_entry
-                        WHERE account_id = account.id AND source IN ({_listed(DISPROOFS)}))
-            OR (SELECT sum(amount) FROM credits_entry
-                WHERE account_id = account.id AND source IN ({_listed([*PROOFS, *DISPROOFS])})) > 0)
-FROM credits_account AS account WHERE user_id = %(user)s
-"""  # noqa: S608 (names of our own sources)
+    return [DebtTerms(*row) for row in db.all_rows(_Sql.debt_terms, params)]
 
 
 class UnbackedCounts(NamedTuple):
@@ -195,15 +183,7 @@ class UnbackedCounts(NamedTuple):
 
 def unbacked_today() -> UnbackedCounts:
     """Return today's unbacked credits, in one statement."""
-    return UnbackedCounts(*db.only_row(_UNBACKED_TODAY, {}))
-
-
-_UNBACKED_TODAY = """
-SELECT coalesce(day.debt, 0), coalesce(day.check_ins, 0),
-       coalesce((SELECT credits FROM credits_unbackedceiling ORDER BY id DESC LIMIT 1), 0)
-FROM (SELECT) AS always
-LEFT JOIN credits_unbackedday AS day ON day.day = (statement_timestamp() AT TIME ZONE 'UTC')::date
-"""
+    return UnbackedCounts(*db.only_row(_Sql.unbacked_today, {}))
 
 
 class LedgerCounts(NamedTuple):
@@ -221,18 +201,7 @@ class LedgerCounts(NamedTuple):
 
 def ledger_counts() -> LedgerCounts:
     """Return the snapshot in one statement, which reads all accounts and the open holds."""
-    return LedgerCounts(*db.only_row(_COUNTS, {}))
-
-
-_COUNTS = """
-SELECT account.*, hold.*
-FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::bigint,
-             coalesce(-sum(balance) FILTER (WHERE balance < 0), 0)::bigint, coalesce(sum(held), 0)::bigint
-      FROM credits_account) AS account,
-     (SELECT count(*), coalesce(sum(amount), 0)::bigint,
-             coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM credits_hold WHERE status = 'HELD') AS hold
-"""
+    return LedgerCounts(*db.only_row(_Sql.counts, {}))
 
 
 def last_reconciliations() -> list[ReconciliationRun]:

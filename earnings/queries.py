@@ -26,6 +26,7 @@ from earnings.models import CAPS, AdNetwork, HoldReason, Postback, PostbackKind,
 from earnings.rules import COUNTED, are_often_reversed
 from gateway.common import db
 from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.statements import Statements
 from rewards.rules import earned_credits
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ _COUNTS = {
     "reversed": _CREDIT & Q(state=PostbackState.REVERSED),
     "refused": Q(state=PostbackState.REFUSED),
 }
+
+
+class _Sql(Statements, file=__file__):
+    postback_counts: str
+    typical_credits: str
 
 
 def networks() -> dict[str, bool]:
@@ -68,27 +74,7 @@ class PostbackCounts(NamedTuple):
 def postback_counts() -> PostbackCounts:
     """Return the snapshot in one statement, which reads only held and recent postbacks."""
     ceiling = {"ceiling": settings.EARNINGS_DAILY_CEILING}
-    return PostbackCounts(*db.only_row(_POSTBACK_COUNTS, ceiling))
-
-
-_POSTBACK_COUNTS = """
-SELECT earning.*, open.*, recent.*, (SELECT count(*) FROM earnings_postback
-        WHERE conflicted_at >= statement_timestamp() - interval '24 hours'),
-    coalesce((SELECT credits FROM earnings_daily
-        WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date AND scope = ''), 0)::float / %(ceiling)s
-FROM (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
-             coalesce(greatest(0, extract(epoch FROM statement_timestamp() -
-                 min(held.available_at) FILTER (WHERE network.is_enabled))), 0)::float,
-             count(*) FILTER (WHERE held.available_at IS NULL)
-      FROM earnings_postback AS held JOIN earnings_adnetwork AS network ON network.id = held.network_id
-      WHERE held.state = 'HELD') AS earning,
-     (SELECT count(*) FILTER (WHERE state = 'UNASSIGNED'),
-             count(*) FILTER (WHERE kind = 'REVERSAL' AND state = 'RECEIVED'
-                 AND received_at < statement_timestamp() - interval '24 hours')
-      FROM earnings_postback WHERE state IN ('RECEIVED', 'UNASSIGNED')) AS open,
-     (SELECT count(*) FILTER (WHERE state = 'REFUSED')
-      FROM earnings_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS recent
-"""
+    return PostbackCounts(*db.only_row(_Sql.postback_counts, ceiling))
 
 
 class NetworkTotals(NamedTuple):
@@ -291,12 +277,6 @@ def _held_because(credit: Postback) -> HeldBecause:
 
 def typical_credits() -> dict[int, int]:
     """Return the median of the newest credited earnings by network; one statement over the newest postbacks."""
-    return {network: round(median) for network, median in db.all_rows(_TYPICAL_CREDITS, {"newest": 2_000})}
-
-
-_TYPICAL_CREDITS = """
-SELECT network_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY credits)::float
-FROM (SELECT network_id, credits, kind, state FROM earnings_postback ORDER BY id DESC LIMIT %(newest)s) AS newest
-WHERE kind = 'CREDIT' AND state = 'AVAILABLE' AND credits > 0
-GROUP BY network_id
-"""
+    return {
+        network: round(median) for network, median in db.all_rows(_Sql.typical_credits, {"newest": 2_000})
+    }

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db.models import Count, F, QuerySet, Sum
 
 from gateway.common import db
+from gateway.common.statements import Statements
 from payments.amounts import MINOR_UNITS, payout_credits
 from payments.models import CreditPack, Payout, PayoutRate, Subscription
 from sponsors.models import Sponsor
@@ -17,6 +18,10 @@ from users.models import User
 
 # Staff see a rate's effect on this amount: 10.00 of the currency.
 EXAMPLE_MINOR = 10 * MINOR_UNITS
+
+
+class _Sql(Statements, file=__file__):
+    counts: str
 
 
 def monthly_amount_of(user: User) -> Decimal:
@@ -63,21 +68,7 @@ class PaymentCounts(NamedTuple):
 
 def payment_counts() -> PaymentCounts:
     """Return the snapshot in one statement, which reads only unfinished events and operations."""
-    return PaymentCounts(*db.only_row(_COUNTS, {}))
-
-
-_COUNTS = """
-SELECT event.*, operation.*, warning.*
-FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE status = 'failed'),
-             coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(received_at))), 0)::float
-      FROM payments_stripeevent WHERE status IN ('received', 'failed')) AS event,
-     (SELECT count(*), coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM (SELECT created_at FROM payments_billingoperation WHERE status = 'pending'
-            UNION ALL SELECT created_at FROM payments_refund WHERE status = 'pending') AS pending) AS operation,
-     (SELECT count(*) FROM payments_payout
-      WHERE fraud_warned_at > statement_timestamp() - interval '7 days'
-        AND refunded_minor + disputed_minor < amount_minor + tax_minor + other_minor) AS warning
-"""
+    return PaymentCounts(*db.only_row(_Sql.counts, {}))
 
 
 def paid_for_sponsor(sponsor: Sponsor) -> QuerySet[Payout]:

@@ -7,9 +7,16 @@ from decimal import Decimal
 
 from credits.queries import AllowanceView, period_runs, running_allowance
 from gateway.common import db
+from gateway.common.statements import Statements, fill
 from rewards.models import CREDIT_PARTS, Badge, BadgeTrack, Modifier, Progress
 from rewards.rules import Benefits, benefits_of, counted_fractions, progress_within
 from users.models import User
+
+
+class _Sql(Statements, file=__file__, badge_columns=db.columns(Badge, "badge")):
+    badges_at: str
+    badge_debt: str
+    debt_limit_of: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,19 +91,11 @@ def badges_at(levels: Sequence[tuple[BadgeTrack, int]]) -> list[Badge]:
     A track without badges returns a badge without benefits.
     """
     params = {"tracks": [track for track, _ in levels], "experience": [total for _, total in levels]}
-    rows = db.all_rows(_BADGES_AT, params)
+    rows = db.all_rows(_Sql.badges_at, params)
     return [
         Badge(track=track, exp_lower_bound=0) if row[0] is None else db.instance(Badge, row)
         for (track, _), row in zip(levels, rows, strict=True)
     ]
-
-
-_BADGES_AT = f"""
-SELECT {db.columns(Badge, "badge")}
-FROM unnest(%(tracks)s::text[], %(experience)s::bigint[]) WITH ORDINALITY AS level (track, experience, place)
-LEFT JOIN LATERAL rewards_badge_at(level.track, level.experience) AS badge ON true
-ORDER BY place
-"""  # noqa: S608 (names of our own columns)
 
 
 def debt_limit_of(*, user: User, now: datetime) -> int:
@@ -107,7 +106,7 @@ def debt_limit_of(*, user: User, now: datetime) -> int:
 
 def badge_debt_of(*, user: User, now: datetime) -> int:
     """Return the debt limit of the user's badges at `now`, in one statement."""
-    (limit,) = db.only_row(f"SELECT ({_BADGE_DEBT_OF})", {"user": user.pk, "now": now})
+    (limit,) = db.only_row(_BADGE_DEBT_OF, {"user": user.pk, "now": now})
     return int(limit)
 
 
@@ -117,21 +116,8 @@ def badge_debt(*, user: str, now: str) -> str:
 
     It is the permanent badge's limit or, while an allowance runs, the subscriber badge's limit if that is larger.
     """
-    return f"""
-    SELECT greatest(0, permanent.acceptable_credit_debt,
-                    CASE WHEN {period_runs(now=now)} THEN subscriber.acceptable_credit_debt END)
-    FROM (
-        SELECT coalesce(max(permanent_experience), 0) AS permanent,
-               coalesce(max(subscriber_experience), 0) AS subscriber
-        FROM rewards_progress WHERE user_id = {user}
-    ) AS experience
-    LEFT JOIN LATERAL rewards_badge_at('PERMANENT', experience.permanent) AS permanent ON true
-    LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', experience.subscriber) AS subscriber ON true
-    LEFT JOIN credits_allowance AS allowance ON allowance.user_id = {user}"""  # noqa: S608 (expressions of our own)
+    return fill(_Sql.badge_debt, {"user": user, "now": now, "period_runs": period_runs(now=now)})
 
 
 _BADGE_DEBT_OF = badge_debt(user="%(user)s", now="%(now)s")
-# `credits_debt_limit` decides here, as it does when credits are held.
-_DEBT_LIMIT_OF = f"""
-SELECT credits_debt_limit((SELECT id FROM credits_account WHERE user_id = %(user)s), ({_BADGE_DEBT_OF}))
-"""  # noqa: S608 (expressions of our own)
+_DEBT_LIMIT_OF = fill(_Sql.debt_limit_of, {"badge_debt": _BADGE_DEBT_OF})

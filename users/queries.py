@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 
 from gateway.common import db
 from gateway.common.fields import checksum
+from gateway.common.statements import Statements, fill
 from users.errors import AccountInactive, SessionEnded
 from users.models import (
     IssuerKeySet,
@@ -20,6 +21,18 @@ from users.models import (
 
 _MAX_CHALLENGES_SEARCHED = 4
 CLOSED = "Support has closed this account."
+
+
+class _Sql(
+    Statements,
+    file=__file__,
+    session_columns=db.columns(SignInSession, "session"),
+    user_columns=db.columns(User, "owner"),
+):
+    session_with_user: str
+    trusted_codes: str
+    session_state: str
+    late_deletions: str
 
 
 def owner_of(address: str) -> User | None:
@@ -38,7 +51,7 @@ def staff_named(username: str) -> User | None:
 
 def session_with_user(*, session_id: uuid.UUID) -> SignInSession | None:
     """Return the session joined with its user in one query, ended or not."""
-    row = db.first_row(_SESSION_WITH_USER, {"session": session_id})
+    row = db.first_row(_Sql.session_with_user, {"session": session_id})
     if row is None:
         return None
     session = db.instance(SignInSession, row[:_OF_SESSION])
@@ -47,11 +60,6 @@ def session_with_user(*, session_id: uuid.UUID) -> SignInSession | None:
 
 
 _OF_SESSION = len(SignInSession._meta.concrete_fields)
-_SESSION_WITH_USER = f"""
-SELECT {db.columns(SignInSession, "session")}, {db.columns(User, "owner")}
-FROM users_signinsession AS session JOIN users_user AS owner ON owner.id = session.user_id
-WHERE session.id = %(session)s
-"""  # noqa: S608 (names of our own columns)
 
 
 def session_state(*, user: str, session: str, now: str) -> str:
@@ -62,16 +70,7 @@ def session_state(*, user: str, session: str, now: str) -> str:
     of an external issuer), and the current time. The value is `active`; `inactive` if support has closed the account;
     `ended`; or NULL if the user does not exist. Pass it to `require_active_state`.
     """
-    return f"""
-(SELECT CASE
-    WHEN {session} IS NOT NULL AND NOT COALESCE(
-        token_session.user_id = token_user.id
-        AND token_session.revoked_at IS NULL
-        AND token_session.expires_at > {now}, FALSE) THEN 'ended'
-    WHEN NOT token_user.is_active THEN 'inactive'
-    ELSE 'active' END
-FROM users_user AS token_user LEFT JOIN users_signinsession AS token_session ON token_session.id = {session}
-WHERE token_user.id = {user})"""  # noqa: S608 (expressions of our own statements)
+    return fill(_Sql.session_state, {"user": user, "session": session, "now": now})
 
 
 # `session_state` for the parameters `user`, `session` and `now`.
@@ -94,8 +93,8 @@ def require_active_state(state: str | None) -> None:
 def state_of_session(*, user_id: int, session_id: uuid.UUID | None, now: datetime) -> str | None:
     """Return the `session_state` of one token."""
     params = {"user": user_id, "session": session_id, "now": now}
-    state: str | None = db.only_row(f"SELECT {SESSION_STATE}", params)[0]
-    return state
+    row = db.first_row(SESSION_STATE, params)
+    return row[0] if row else None
 
 
 def sessions_of(*, user_id: int, now: datetime) -> list[SignInSession]:
@@ -103,16 +102,12 @@ def sessions_of(*, user_id: int, now: datetime) -> list[SignInSession]:
     return list(SignInSession.objects.filter(user_id=user_id).active(now=now).order_by("-refreshed_at", "id"))
 
 
-# The trusted codes of profiles and key managers, each as its kind and its name, in one row.
-TRUSTED_CODES = """
-SELECT coalesce(array_agg(kind || ' ' || coalesce(address, code_hash)), '{}')
-FROM users_trustedimplementation WHERE is_active
-"""
+TRUSTED_CODES = _Sql.trusted_codes
 
 
 def trusted_codes() -> frozenset[str]:
     """Return the codes of `TRUSTED_CODES`."""
-    return frozenset(db.only_row(TRUSTED_CODES, {})[0])
+    return frozenset(db.only_row(_Sql.trusted_codes, {})[0])
 
 
 def are_trusted(codes: frozenset[str], *, profile_code: str, key_manager_code: str) -> bool:
@@ -146,14 +141,7 @@ class LateDeletions:
     erasure_age: float
 
 
-_LATE_DELETIONS = """
-SELECT coalesce(extract(epoch FROM now() - min(requested_at) FILTER (WHERE status = 'requested')), 0),
-       coalesce(extract(epoch FROM now() - min(requested_at) FILTER (WHERE status = 'billing-ended')), 0)
-FROM users_accountdeletion WHERE status <> 'erased'
-"""
-
-
 def late_deletions() -> LateDeletions:
     """Return the age of the oldest unfinished deletion in each state, in one statement."""
-    billing, erasure = db.only_row(_LATE_DELETIONS, {})
+    billing, erasure = db.only_row(_Sql.late_deletions, {})
     return LateDeletions(float(billing), float(erasure))

@@ -24,6 +24,7 @@ from earnings.rules import COUNTED
 from earnings.services import caps
 from earnings.services.caps import Day, History
 from gateway.common import db
+from gateway.common.statements import Statements
 from rewards.models import ExperienceEntry
 from rewards.services import standings
 from rewards.services.standings import Standing
@@ -181,7 +182,7 @@ def _posted(postbacks: list[Postback], related: dict[str, list[Postback]]) -> di
 
 def store(rows: Collection[Postback]) -> None:
     """Store the decisions about these postbacks, in one statement."""
-    db.all_rows(_UPDATE, {"ids": [row.pk for row in rows], **arrays(rows, _FIELDS)})
+    db.all_rows(_Sql.update, {"ids": [row.pk for row in rows], **arrays(rows, _FIELDS)})
 
 
 def arrays(rows: Collection[Postback], fields: Sequence[Field[Any, Any]]) -> dict[str, list[Any]]:
@@ -200,9 +201,13 @@ def unnested(fields: Sequence[Field[Any, Any]]) -> str:
 
 _FIELDS = [column for column in Postback._meta.concrete_fields if column.name in _DECIDED]
 _NAMES = [field.attname for field in _FIELDS]
-_UPDATE = f"""
-UPDATE earnings_postback AS postback
-SET decided_at = statement_timestamp(), {", ".join(f"{name} = new.{name}" for name in _NAMES)}
-FROM unnest(%(ids)s::bigint[], {unnested(_FIELDS)}) AS new (id, {", ".join(_NAMES)})
-WHERE postback.id = new.id RETURNING postback.id
-"""  # noqa: S608 (names of our own columns)
+
+
+class _Sql(
+    Statements,
+    file=__file__,
+    assignments=", ".join(f"{name} = new.{name}" for name in _NAMES),
+    arrays=unnested(_FIELDS),
+    names=", ".join(_NAMES),
+):
+    update: str

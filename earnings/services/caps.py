@@ -21,9 +21,15 @@ from earnings.queries import COUNTS_OF_PERSON
 from earnings.rules import COUNTED, are_often_reversed
 from gateway.common import db
 from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.statements import Statements
 
 logger = logging.getLogger(__name__)
 _ALL = ""
+
+
+class _Sql(Statements, file=__file__):
+    lock: str
+    take: str
 
 
 @dataclass
@@ -65,7 +71,7 @@ class Day:
     def write(self) -> None:
         if self.taken:
             params = {"day": self.day, "scopes": list(self.limits), "taken": self.taken}
-            db.all_rows(_TAKE, params)
+            db.all_rows(_Sql.take, params)
 
 
 def hold_reason(credit: Postback, history: History, day: Day) -> str:
@@ -117,7 +123,7 @@ def lock_day(network: AdNetwork, day: date) -> Day:
     """Lock the day's rows until the transaction ends, and return their credits."""
     limits = {_ALL: settings.EARNINGS_DAILY_CEILING, network.slug: network_ceiling()}
     params = {"day": day, "scopes": list(limits)}
-    while not (rows := db.all_rows(_LOCK, params)):
+    while not (rows := db.all_rows(_Sql.lock, params)):
         # Only the first earning of a day finds no rows.
         missing = [DailyEarnings(day=day, scope=scope, credits=0) for scope in sorted(limits)]
         DailyEarnings.objects.bulk_create(missing, ignore_conflicts=True)
@@ -127,18 +133,3 @@ def lock_day(network: AdNetwork, day: date) -> Day:
 def network_ceiling() -> int:
     """Return the most credits that one network may give in a day."""
     return int(settings.EARNINGS_DAILY_CEILING * settings.EARNINGS_NETWORK_SHARE // 100)
-
-
-# Lock the rows of all scopes in order. If a row is missing, nothing is locked or returned, because its insert may wait
-# for another transaction.
-_LOCK = """
-SELECT day.scope, day.credits FROM earnings_daily AS day
-WHERE day.day = %(day)s AND day.scope = ANY(%(scopes)s::text[]) AND cardinality(%(scopes)s::text[]) = (
-    SELECT count(*) FROM earnings_daily AS row WHERE row.day = %(day)s AND row.scope = ANY(%(scopes)s::text[])
-)
-ORDER BY day.scope FOR NO KEY UPDATE OF day
-"""
-_TAKE = """
-UPDATE earnings_daily SET credits = credits + %(taken)s
-WHERE day = %(day)s AND scope = ANY(%(scopes)s::text[]) RETURNING scope
-"""

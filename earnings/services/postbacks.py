@@ -32,6 +32,7 @@ from gateway.common import db
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.errors import NotFound
 from gateway.common.http import is_within
+from gateway.common.statements import Statements
 from users.models import User
 
 logger = logging.getLogger(__name__)
@@ -215,7 +216,7 @@ def _compare_with_first(repeats: Sequence[Postback]) -> None:
         "users": [row.user_id for row in repeats],
         "hashes": [row.payload_hash for row in repeats],
     }
-    conflicting = set(db.all_rows(_MARK, params))
+    conflicting = set(db.all_rows(_Sql.mark, params))
     for row in repeats:
         if (row.external_id, row.kind) in conflicting:
             logger.error("CONFLICTING_DUPLICATE: %s reports two things of %s", row.network, row.external_id)
@@ -224,29 +225,18 @@ def _compare_with_first(repeats: Sequence[Postback]) -> None:
 
 _FIELDS = [column for column in Postback._meta.concrete_fields if not column.primary_key]
 _NAMES = ", ".join(field.attname for field in _FIELDS)
-_INSERT = f"""
-INSERT INTO earnings_postback ({_NAMES})
-SELECT {_NAMES} FROM unnest({unnested(_FIELDS)}) WITH ORDINALITY AS new ({_NAMES}, place)
-ORDER BY place
-ON CONFLICT DO NOTHING
-RETURNING id, external_id, kind, user_id
-"""  # noqa: S608 (names of our own columns)
-# A reversal is unique by its user, too.
-_MARK = """
-UPDATE earnings_postback AS first SET is_conflicting = true, conflicted_at = %(at)s
-FROM unnest(%(ids)s::text[], %(kinds)s::text[], %(users)s::bigint[], %(hashes)s::text[])
-    AS again (external_id, kind, user_id, payload_hash)
-WHERE first.network_id = %(network)s AND first.external_id = again.external_id AND first.kind = again.kind
-  AND (first.kind <> 'REVERSAL' OR first.user_id IS NOT DISTINCT FROM again.user_id)
-  AND first.payload_hash <> again.payload_hash
-RETURNING first.external_id, first.kind
-"""
+
+
+class _Sql(Statements, file=__file__, names=_NAMES, arrays=unnested(_FIELDS)):
+    insert: str
+    mark: str
 
 
 def _insert(rows: Sequence[Postback]) -> None:
     """Store the rows by their unique keys; only new ones get their id. Waits for concurrent inserts."""
     new = {
-        _key(id_, kind, user_id): pk for pk, id_, kind, user_id in db.all_rows(_INSERT, arrays(rows, _FIELDS))
+        _key(id_, kind, user_id): pk
+        for pk, id_, kind, user_id in db.all_rows(_Sql.insert, arrays(rows, _FIELDS))
     }
     for row in rows:
         row.pk = new.pop(_key(row.external_id, row.kind, row.user_id), None)

@@ -12,6 +12,7 @@ from django.core.checks import CheckMessage, Warning, register
 from django.db import DEFAULT_DB_ALIAS, connection
 
 from gateway.common import db
+from gateway.common.statements import Statements
 
 # How long `check --deploy` waits for all other servers together.
 OTHERS_SECONDS = 10.0
@@ -21,20 +22,9 @@ _of_database: list[_Check] = []
 # The checks that query another server, each with the warning to give if the server does not answer.
 _others: list[tuple[_Check, Warning]] = []
 
-# The initial settings of a session. A role's settings for this database override its general ones.
-_SETTINGS = """
-WITH own AS (
-    SELECT DISTINCT ON (split_part(setting, '=', 1)) split_part(setting, '=', 1) AS name,
-           split_part(setting, '=', 2) AS value
-    FROM pg_db_role_setting, unnest(setconfig) AS setting
-    WHERE setrole = to_regrole(quote_ident(coalesce(nullif(%s, ''), current_user)))
-      AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-    ORDER BY split_part(setting, '=', 1), setdatabase DESC
-)
-SELECT name, coalesce(own.value, current_setting(name))
-FROM unnest(ARRAY['synchronous_standby_names', 'synchronous_commit', 'statement_timeout']) AS name
-LEFT JOIN own USING (name)
-"""
+
+class _Sql(Statements, file=__file__):
+    settings: str
 
 
 def asks_the_database(check: _Check) -> _Check:
@@ -124,5 +114,5 @@ def other_servers(**_: Any) -> list[CheckMessage]:
 
 def read_settings() -> dict[str, str]:
     with connection.cursor() as cursor:
-        cursor.execute(_SETTINGS, [settings.DATABASE_APPLICATION_ROLE])
+        cursor.execute(_Sql.settings, [settings.DATABASE_APPLICATION_ROLE])
         return dict(cursor.fetchall())

@@ -21,9 +21,15 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.pq import TransactionStatus
 
 from gateway.common import db
+from gateway.common.statements import Statements
 
 # Another process can replace a killed holder after this time. A live holder renews its lease three times as often.
 LEASE_SECONDS = 30.0
+
+
+class _Sql(Statements, file=__file__):
+    take: str
+    renew: str
 
 
 class LeaseLost(Exception):
@@ -39,13 +45,13 @@ class Lease:
 
     def take(self) -> bool:
         """Take the lease if it is free, expired or held by this owner; return whether this holder has it now."""
-        row = db.first_row(_TAKE, self._params())
+        row = db.first_row(_Sql.take, self._params())
         self._fence = row[0] if row else 0
         return row is not None
 
     def renew(self) -> bool:
         """Extend the lease; return False if another holder has taken it since, even if only for a while."""
-        return db.first_row(_RENEW, self._params()) is not None
+        return db.first_row(_Sql.renew, self._params()) is not None
 
     def release(self) -> None:
         """Free the lease, so that another holder can take it at once."""
@@ -144,26 +150,6 @@ class _Renewals(threading.Thread):
 
 # Matches anywhere in the text, even after WITH. A false match only costs a read-only statement a transaction.
 _WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
-
-# A process that finds the lease taken locks no row; it would have to wait for the holder's transactions.
-_TAKE = """
-INSERT INTO gateway_common_lease AS held (name, owner, expires_at)
-SELECT %(name)s::text, %(owner)s::text, statement_timestamp() + %(seconds)s * interval '1 second'
-WHERE NOT EXISTS (
-    SELECT FROM gateway_common_lease
-    WHERE name = %(name)s::text AND owner <> %(owner)s::text AND expires_at > statement_timestamp()
-)
-ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, owner = excluded.owner, expires_at = excluded.expires_at
-WHERE held.owner = excluded.owner OR held.expires_at <= statement_timestamp()
-RETURNING fence
-"""
-
-# The fencing number does not change, so a renewal does not wait for the holder's own transactions.
-_RENEW = """
-UPDATE gateway_common_lease SET expires_at = statement_timestamp() + %(seconds)s * interval '1 second'
-WHERE name = %(name)s AND fence = %(fence)s
-RETURNING fence
-"""
 
 _RELEASE = "DELETE FROM gateway_common_lease WHERE name = %(name)s AND fence = %(fence)s RETURNING fence"
 

@@ -29,7 +29,7 @@ from django.db.models import NOT_PROVIDED, Model
 from psycopg import sql
 from psycopg.errors import AmbiguousFunction, InvalidFunctionDefinition
 
-from gateway.common.statements import fill
+from gateway.common.statements import Statements, fill
 
 logger = logging.getLogger(__name__)
 
@@ -38,16 +38,13 @@ _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
 # The registered functions by name, in the order in which they are created.
 FUNCTIONS: dict[str, str] = {}
 
-_DIFFERING = """
-SELECT DISTINCT wanted.name
-FROM unnest(%(names)s::text[], %(hashes)s::text[]) AS wanted (name, hash)
-LEFT JOIN pg_proc AS made ON made.proname = wanted.name AND made.pronamespace = 'public'::regnamespace
-WHERE made.oid IS NULL
-   OR obj_description(made.oid, 'pg_proc') IS DISTINCT FROM md5(wanted.hash || pg_get_functiondef(made.oid))
-"""
 _STAMP = "SELECT md5(%s || pg_get_functiondef(%s::regproc))"
 # Two concurrent runs of `migrate` must not replace the same function.
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('gateway.sql_functions', 0))"
+
+
+class _Sql(Statements, file=__file__):
+    differing: str
 
 
 def register(folder: Path, values: Mapping[str, str] | None = None) -> str:
@@ -89,7 +86,7 @@ def differing(using: str = DEFAULT_DB_ALIAS) -> list[str]:
     """Return the names of functions that the database lacks, or has with another definition than the code."""
     hashes = {name: _hash(text) for name, text in FUNCTIONS.items()}
     with connections[using].cursor() as cursor:
-        cursor.execute(_DIFFERING, {"names": list(hashes), "hashes": list(hashes.values())})
+        cursor.execute(_Sql.differing, {"names": list(hashes), "hashes": list(hashes.values())})
         names = {name for (name,) in cursor.fetchall()}
     return [name for name in FUNCTIONS if name in names]
 

@@ -17,14 +17,19 @@ The module declares the names, and gets each statement as an attribute, without 
 
 Values that differ between executions are parameters. `@name@` is for parts of the text that the code knows when the
 module is imported: lists of columns, statuses, and conditions that several statements share. The file is read once.
+
+Text that several statements of a file share follows `-- part: columns`, and replaces `@columns@` in those after it.
+An expression for statements elsewhere may leave words to them: after `-- name: is_paused(part)`, its `@part@` stays
+until `fill` replaces it.
 """
 
 import inspect
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_NAME = re.compile(r"^-- (name|part): (\w+)(?:\((.*)\))?\n", re.MULTILINE)
 _COMMENT = re.compile(r"^ *--.*\n?", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"@(\w+)@")
 
@@ -32,23 +37,36 @@ _PLACEHOLDER = re.compile(r"@(\w+)@")
 class Statements:
     """The statements of one file, each an attribute."""
 
-    def __init_subclass__(cls, *, file: str | Path, **values: str) -> None:
+    def __init_subclass__(
+        cls, *, file: str | Path, shared: Mapping[str, str] = MappingProxyType({}), **values: str
+    ) -> None:
         """
-        Read the statements of the `.sql` file that stands beside `file` and has its name.
+        Read the statements of the `.sql` file that stands beside the module (or package) of `file` and has its name.
+
+        Each of the `values` must be used; those in `shared` need not be.
 
         Raises:
             KeyError: a statement has an `@name@` without a value.
             ValueError: the file has other statements than the class, or two of one name, or does not use a value.
         """
-        path = Path(file).with_suffix(".sql")
-        before, *parts = _NAME.split(path.read_text())
-        names, texts = parts[::2], parts[1::2]
-        if sorted(names) != sorted(inspect.get_annotations(cls)) or _COMMENT.sub("", before).strip():
-            raise ValueError(f"{path}: the statements are {sorted(names)}")
-        if unused := values.keys() - set(_PLACEHOLDER.findall("".join(texts))):
+        module = Path(file)
+        path = (module.parent if module.stem == "__init__" else module).with_suffix(".sql")
+        before, *found = _NAME.split(path.read_text())
+        texts = [*zip(found[::4], found[1::4], found[2::4], found[3::4], strict=True)]
+        names = sorted(name for kind, name, *_ in texts if kind == "name")
+        if names != sorted(inspect.get_annotations(cls)) or _COMMENT.sub("", before).strip():
+            raise ValueError(f"{path}: the statements are {names}")
+        given = {*values, *(name for kind, name, *_ in texts if kind == "part")}
+        if unused := given - set(_PLACEHOLDER.findall("".join(found[3::4]))):
             raise ValueError(f"{path}: no statement uses {sorted(unused)}")
-        for name, text in zip(names, texts, strict=True):
-            setattr(cls, name, fill(_COMMENT.sub("", text).strip(), values))
+        known = {**shared, **values}
+        for kind, name, left, text in texts:
+            later = {word: f"@{word}@" for word in (left or "").split(", ")}
+            filled = fill(_COMMENT.sub("", text).strip(), known | later)
+            if kind == "part":
+                known[name] = filled
+            else:
+                setattr(cls, name, filled)
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

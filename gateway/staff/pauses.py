@@ -11,10 +11,15 @@ from prometheus_client.core import Metric
 
 from gateway.common.errors import stated
 from gateway.common.metrics import gauge, register
+from gateway.common.statements import Statements, fill, literals
 from gateway.staff.models import Pause
 
 # Name → title of each part that staff can pause.
 pausable: dict[str, str] = {}
+
+
+class _Sql(Statements, file=__file__):
+    is_paused: str
 
 
 def switch(name: str, *, is_paused: bool, actor: Any, reason: str) -> Pause:
@@ -46,8 +51,7 @@ def paused() -> list[Pause]:
 
 def is_paused_sql(name: str) -> str:
     """Return `is_paused` as an SQL expression; `name` must be a constant, because it is not escaped."""
-    return f"""coalesce(
-        (SELECT is_paused FROM gateway_admin_pause WHERE name = '{name}' ORDER BY id DESC LIMIT 1), false)"""  # noqa: S608
+    return fill(_Sql.is_paused, {"part": literals(name)})
 
 
 @register

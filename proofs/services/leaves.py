@@ -5,29 +5,22 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from gateway.common import db
+from gateway.common.statements import Statements, fill
 from proofs.leaf_texts import EntryRow, Hidden, hidden, leaf_text
 from proofs.merkle import leaf_hash
 
 # Sentinel: the salt is missing, but the entry was not erased. It matches no signed leaf.
 _LOST = Hidden("", "")
-_READ = """
-SELECT entry.id, entry.account_id, entry.account_version, entry.actor_id, entry.amount, entry.balance_after,
-       entry.balance_before, entry.created_at, entry.key, entry.source, entry.reason,
-       coalesce(owner.profile_address, 'sponsor:' || account.sponsor_id, ''), salted.salt,
-       erased.profile_hash, erased.reason_hash,
-       deletion.id IS NOT NULL
-FROM credits_entry AS entry
-LEFT JOIN credits_account AS account ON account.id = entry.account_id
-LEFT JOIN users_user AS owner ON owner.id = account.user_id
-LEFT JOIN credits_accountsalt AS salted ON salted.account_id = entry.account_id
-LEFT JOIN credits_erasedentry AS erased ON erased.entry_id = entry.id
-LEFT JOIN users_accountdeletion AS deletion ON deletion.user_id = account.user_id AND deletion.status = 'erased'
-WHERE {which} ORDER BY entry.id
-"""
 # The number of rows to read at a time.
 PAGE_SIZE = 500
-_BETWEEN = _READ.format(which="entry.id > %(after)s AND entry.id <= %(upto)s")
-_LISTED = _READ.format(which="entry.id = ANY(%(ids)s::bigint[])")
+
+
+class _Sql(Statements, file=__file__):
+    leaves: str
+
+
+_BETWEEN = fill(_Sql.leaves, {"which": "entry.id > %(after)s AND entry.id <= %(upto)s"})
+_LISTED = fill(_Sql.leaves, {"which": "entry.id = ANY(%(ids)s::bigint[])"})
 
 
 class Leaf(NamedTuple):

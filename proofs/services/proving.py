@@ -6,26 +6,17 @@ from typing import Any
 
 from credits.models import CreditEntry
 from gateway.common import db
+from gateway.common.statements import Statements
 from proofs.leaf_texts import Salted, disclosed
 from proofs.merkle import path_places
 from proofs.models import LedgerRoot
 from proofs.services.leaves import Leaf, listed
 from proofs.services.roots import published
 
-_ROOTS = f"""
-SELECT wanted.id, array_position(tree.entry_ids, wanted.id) - 1, tree.seed, {db.columns(LedgerRoot, "root")}
-FROM unnest(%(ids)s::bigint[]) AS wanted (id)
-JOIN LATERAL (
-    SELECT * FROM credits_root WHERE last_entry_id >= wanted.id ORDER BY last_entry_id, number LIMIT 1
-) AS root ON true
-JOIN credits_roottree AS tree ON tree.number = root.number
-"""  # noqa: S608 (names of our own columns)
-_NODES = """
-SELECT encode(substring(tree.nodes FROM wanted.place * 32 + 1 FOR 32), 'hex')
-FROM unnest(%(roots)s::bigint[], %(places)s::integer[]) WITH ORDINALITY AS wanted (root, place, turn)
-JOIN credits_roottree AS tree ON tree.number = wanted.root
-ORDER BY wanted.turn
-"""
+
+class _Sql(Statements, file=__file__, root_columns=db.columns(LedgerRoot, "root")):
+    roots: str
+    nodes: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +35,7 @@ def prove(entries: Iterable[CreditEntry]) -> list[Proof]:
     """Return a proof for each entry in its current state; the proof of an entry that was changed does not verify."""
     ids = [entry.pk for entry in entries]
     leaves = listed(ids)
-    under = {row[0]: row[1:] for row in db.all_rows(_ROOTS, {"ids": ids}) if row[1] is not None}
+    under = {row[0]: row[1:] for row in db.all_rows(_Sql.roots, {"ids": ids}) if row[1] is not None}
     roots = {entry_id: db.instance(LedgerRoot, columns[2:]) for entry_id, columns in under.items()}
     paths = _paths({entry_id: (roots[entry_id], columns[0]) for entry_id, columns in under.items()})
     return [
@@ -70,7 +61,7 @@ def _paths(places: dict[int, tuple[LedgerRoot, int]]) -> dict[int, list[dict[str
     ]
     wanted: dict[str, Any] = {"roots": [step[1] for step in steps], "places": [step[3] for step in steps]}
     paths: dict[int, list[dict[str, str]]] = {entry_id: [] for entry_id in places}
-    for (entry_id, _, side, _), (node,) in zip(steps, db.all_rows(_NODES, wanted), strict=True):
+    for (entry_id, _, side, _), (node,) in zip(steps, db.all_rows(_Sql.nodes, wanted), strict=True):
         paths[entry_id].append({side: node})
     return paths
 

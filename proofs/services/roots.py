@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from credits.models import CreditEntry
 from gateway.common import clock, db
 from gateway.common.leases import try_lease
+from gateway.common.statements import Statements
 from proofs import leaf_texts, merkle
 from proofs.keys import sign
 from proofs.models import LedgerRoot
@@ -33,27 +34,12 @@ _POLL_SECONDS = 0.05
 BEFORE_ALL = -(2**63)
 
 _LAST_ID = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM credits_entry_id_seq"
-# A transaction that writes entries holds this lock from before its ids are assigned until it ends.
-_WRITERS = """
-SELECT virtualtransaction FROM pg_locks
-WHERE locktype = 'relation' AND relation = 'credits_entry'::regclass AND mode = 'RowExclusiveLock' AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
-"""
-# One row per account, from PostgreSQL's cryptographic random source.
-_SALT_ACCOUNTS = """
-INSERT INTO credits_accountsalt (account_id, salt)
-SELECT DISTINCT account.id, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
-FROM credits_entry AS entry JOIN credits_account AS account ON account.id = entry.account_id
-WHERE entry.id > %(after)s AND entry.id <= %(upto)s
-ON CONFLICT (account_id) DO NOTHING
-RETURNING account_id
-"""
-# In SQL, because Django would encode the hashes as text several times.
-_KEEP_TREE = """
-INSERT INTO credits_roottree (number, seed, entry_ids, nodes)
-VALUES (%(root)s, %(seed)s, %(ids)s::bigint[], %(nodes)s)
-RETURNING number
-"""
+
+
+class _Sql(Statements, file=__file__):
+    writers: str
+    salt_accounts: str
+    keep_tree: str
 
 
 class WritersBusy(Exception):
@@ -101,13 +87,13 @@ def _cut(wait_seconds: float) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_LAST_ID)
         (last_id,) = cursor.fetchone()
-        cursor.execute(_WRITERS)
+        cursor.execute(_Sql.writers)
         writers, deadline = set(cursor.fetchall()), time.monotonic() + wait_seconds
         while writers:
             if time.monotonic() > deadline:
                 raise WritersBusy(f"{len(writers)} transactions write entries for {wait_seconds} s")
             time.sleep(_POLL_SECONDS)
-            cursor.execute(_WRITERS)
+            cursor.execute(_Sql.writers)
             writers &= set(cursor.fetchall())
     return int(last_id)
 
@@ -123,7 +109,7 @@ def _close_next(cut: int) -> LedgerRoot | None:
     last = LedgerRoot.objects.order_by("-number").first()
     after = last.last_entry_id if last else BEFORE_ALL
     upto = _end_of_batch(after, cut)
-    db.all_rows(_SALT_ACCOUNTS, {"after": after, "upto": upto})
+    db.all_rows(_Sql.salt_accounts, {"after": after, "upto": upto})
     seed = secrets.token_bytes(leaf_texts.SECRET_BYTES)
     leaves = hashed(between(after=after, upto=upto), seed)
     if not leaves.ids and last and last.closed_at > clock.now() - IDLE_INTERVAL:
@@ -142,6 +128,6 @@ def _close_next(cut: int) -> LedgerRoot | None:
     with transaction.atomic():
         root.save(force_insert=True)
         db.all_rows(
-            _KEEP_TREE, {"root": root.number, "seed": seed, "ids": leaves.ids.tolist(), "nodes": nodes}
+            _Sql.keep_tree, {"root": root.number, "seed": seed, "ids": leaves.ids.tolist(), "nodes": nodes}
         )
     return root

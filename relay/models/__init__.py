@@ -7,6 +7,7 @@ Every row has its chain's id, so that one database can serve several chains.
 from pathlib import Path
 
 from gateway.common import sql_functions
+from gateway.common.statements import literals
 from relay.models.attempts import HASH_PART, Attempt, AttemptStatus, UnsignedCall
 from relay.models.calls import (
     ACTIVE_SQL,
@@ -29,6 +30,7 @@ __all__ = [
     "HASH_PART",
     "IN_PROGRESS_SQL",
     "PREDECESSOR_FAILED",
+    "SQL",
     "TIMELINE",
     "Attempt",
     "AttemptStatus",
@@ -54,26 +56,21 @@ __all__ = [
 TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
 
 
-def _functions() -> str:
-    """Register the SQL of `functions.sql`, with names of statuses and lists of columns from the models."""
-    names = {
-        "in_progress": IN_PROGRESS_SQL,
-        "active": ACTIVE_SQL,
-        "unsuccessful": sql_values(*RelayTransaction.UNSUCCESSFUL),
-        "callers_doing": CALLERS_DOING,
-        "costless": sql_values(*Attempt.COSTLESS),
-        "pending": f"'{RelayTransaction.Status.PENDING}'",
-        "call_kind": f"'{Attempt.Kind.CALL}'",
-        "signed": f"'{Attempt.Status.SIGNED}'",
-        "timeline": TIMELINE,
-        "untrusted": f"'{Loss.Kind.UNTRUSTED}'",
-        "call_columns": sql_functions.columns(RelayTransaction),
-        "call_defaults": sql_functions.defaults(RelayTransaction),
-        "attempt_columns": sql_functions.columns(Attempt, without="relay_transaction_id"),
-        "attempt_defaults": sql_functions.defaults(Attempt),
-    }
-    return sql_functions.register(Path(__file__).parents[1], names)
-
-
+# What `@name@` stands for in the app's SQL: statuses of calls and attempts by name, and lists of them and of columns.
+SQL = {
+    **{status.name.lower(): literals(status) for kind in (RelayStatus, AttemptStatus) for status in kind},
+    "in_progress": IN_PROGRESS_SQL,
+    "active": ACTIVE_SQL,
+    "unsuccessful": sql_values(*RelayTransaction.UNSUCCESSFUL),
+    "callers_doing": CALLERS_DOING,
+    "costless": sql_values(*Attempt.COSTLESS),
+    "call_kind": literals(Attempt.Kind.CALL),
+    "timeline": TIMELINE,
+    "untrusted": literals(Loss.Kind.UNTRUSTED),
+    "call_columns": sql_functions.columns(RelayTransaction),
+    "call_defaults": sql_functions.defaults(RelayTransaction),
+    "attempt_columns": sql_functions.columns(Attempt, without="relay_transaction_id"),
+    "attempt_defaults": sql_functions.defaults(Attempt),
+}
 # The SQL functions that accept many calls in one statement.
-FUNCTIONS = _functions()
+FUNCTIONS = sql_functions.register(Path(__file__).parents[1], SQL)

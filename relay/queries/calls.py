@@ -13,15 +13,34 @@ from django.conf import settings
 from credits.queries import PERIOD_COLUMNS, PaidPeriod, period_from
 from gateway.chain.config import get_chain
 from gateway.common import db
+from gateway.common.statements import Statements
 from gateway.staff.pauses import is_paused_sql
 from relay.errors import ProfileNotRegistered
-from relay.models import ACTIVE_SQL, CALLERS_DOING, RelayTransaction, sql_values
+from relay.models import SQL, RelayTransaction, sql_values
 from rewards.queries import badge_debt
 from users.models import User
 from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
 
 # The name under which staff pause the whole relay.
 RELAY = "relay"
+
+
+class _Sql(
+    Statements,
+    file=__file__,
+    shared=SQL,
+    callers_session_state=session_state(user="call.user_id", session="call.session_id", now="call.now"),
+    is_paused=is_paused_sql(RELAY),
+    badge_debt=badge_debt(user="call.user_id", now="call.now"),
+    trusted_codes=TRUSTED_CODES,
+    session_state=SESSION_STATE,
+    period_columns=PERIOD_COLUMNS,
+):
+    call_rows: str
+    controller_of_session: str
+    quota_rows: str
+
+
 _UNSUCCESSFUL = sql_values(*RelayTransaction.UNSUCCESSFUL)
 
 
@@ -117,52 +136,13 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
         "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
         "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
     }
-    return [_call_rows(row) for row in db.all_rows(_CALL_ROWS, params)]
+    return [_call_rows(row) for row in db.all_rows(_Sql.call_rows, params)]
 
 
 def _call_rows(row: tuple[Any, ...]) -> CallRows:
     *columns, codes, is_pair_known, digest, quoted, gas_limit, max_fee, expires_at, is_used, version_id = row
     quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used, version_id)
     return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote])
-
-
-# Calls that staff cancelled, or that were cancelled for an unfunded relayer or a lost account nonce, do not count,
-# because their caller did not cause it.
-_CALL_ROWS = f"""
-SELECT {session_state(user="call.user_id", session="call.session_id", now="call.now")},
-       earlier.transaction_hash, earlier.generation, earlier.failures, {is_paused_sql(RELAY)},
-       (SELECT settled_at FROM relay_relaytransaction AS ended
-        WHERE ended.user_id = call.user_id AND ended.settled_at > call.now - interval '1 hour'
-          AND ended.status IN {_UNSUCCESSFUL}
-          AND {CALLERS_DOING}
-        ORDER BY settled_at DESC OFFSET %(per_hour)s - 1 LIMIT 1),
-       (SELECT settled_at FROM relay_relaytransaction AS ended
-        WHERE ended.user_id = call.user_id AND ended.settled_at > call.now - interval '1 day'
-          AND ended.status IN {_UNSUCCESSFUL}
-          AND {CALLERS_DOING}
-        ORDER BY settled_at DESC OFFSET %(per_day)s - 1 LIMIT 1),
-       ({badge_debt(user="call.user_id", now="call.now")}), trusted.codes,
-       (SELECT key_manager_address FROM relay_relaytransaction AS newest
-        WHERE newest.user_id = call.user_id AND newest.chain_id = %(chain)s
-        ORDER BY newest.id DESC LIMIT 1) = call.key_manager,
-       quote.digest, quote.credits, quote.gas_limit, quote.max_fee_per_gas_wei, quote.expires_at,
-       quote.used_at IS NOT NULL, quote.sponsor_version_id
-FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
-    place integer, user_id bigint, session_id uuid, digest text, controller text, key_manager text, quote uuid,
-    now timestamptz
-)
-CROSS JOIN ({TRUSTED_CODES}) AS trusted (codes)
-LEFT JOIN LATERAL (
-    SELECT max(transaction_hash) FILTER (WHERE user_id = call.user_id AND status IN {ACTIVE_SQL}) AS transaction_hash,
-           coalesce(max(generation) + 1, 0) AS generation,
-           count(*) FILTER (WHERE status = '{RelayTransaction.Status.FAILED}') AS failures
-    FROM relay_relaytransaction
-    WHERE chain_id = %(chain)s AND digest = call.digest AND controller_address = call.controller
-) AS earlier ON true
-LEFT JOIN relay_quote AS quote
-       ON quote.id = call.quote AND quote.user_id = call.user_id AND quote.chain_id = %(chain)s
-ORDER BY call.place
-"""  # noqa: S608 - constants of our own
 
 
 def active_transaction(*, user_id: int, identity: Identity) -> RelayTransaction | None:
@@ -187,15 +167,9 @@ def controller_of_session(*, user_id: int, session_id: UUID | None, now: datetim
         SessionEnded, AccountInactive: the session or the account has ended.
     """
     params = {"user": user_id, "session": session_id, "now": now}
-    state, controller = db.only_row(_CONTROLLER_OF_SESSION, params)
+    state, controller = db.only_row(_Sql.controller_of_session, params)
     require_active_state(state)
     return None if controller is None else str(controller)
-
-
-_CONTROLLER_OF_SESSION = f"""
-SELECT {SESSION_STATE},
-       (SELECT controller_address FROM users_signinsession WHERE id = CAST(%(session)s AS uuid))
-"""  # noqa: S608 - constants of our own
 
 
 def next_relay_nonce(*, key_manager: str, controller: str, chain_nonce: int) -> int:
@@ -229,14 +203,6 @@ def rows_of_quota(*, user_id: int, session_id: UUID | None, now: datetime) -> Qu
         SessionEnded, AccountInactive: the session or the account has ended.
     """
     params = {"user": user_id, "session": session_id, "now": now}
-    state, available, *period = db.only_row(_QUOTA_ROWS, params)
+    state, available, *period = db.only_row(_Sql.quota_rows, params)
     require_active_state(state)
     return QuotaRows(available, period_from(period))
-
-
-_QUOTA_ROWS = f"""
-SELECT {SESSION_STATE}, coalesce(account.balance - account.held, 0), {PERIOD_COLUMNS}
-FROM (SELECT) AS always
-LEFT JOIN credits_account AS account ON account.user_id = %(user)s
-LEFT JOIN credits_allowance AS allowance ON allowance.user_id = %(user)s
-"""  # noqa: S608 - constants of our own

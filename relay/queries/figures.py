@@ -6,18 +6,21 @@ from typing import NamedTuple
 from django.db.models import Count
 
 from gateway.common import db
+from gateway.common.statements import Statements
 from relay.models import (
-    IN_PROGRESS_SQL,
-    Attempt,
+    SQL,
     Relayer,
     RelayTransaction,
-    TopUp,
     Treasury,
     current_chain_id,
-    sql_values,
 )
 
 _STATUS = RelayTransaction.Status
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    counts: str
+    top_ups: str
 
 
 class RelayCounts(NamedTuple):
@@ -35,28 +38,8 @@ class RelayCounts(NamedTuple):
 
 def relay_counts() -> RelayCounts:
     """Return the snapshot in one statement, which reads only calls in progress."""
-    return RelayCounts(*db.only_row(_COUNTS, {}))
+    return RelayCounts(*db.only_row(_Sql.counts, {}))
 
-
-_COUNTS = f"""
-WITH call AS MATERIALIZED (
-    SELECT id, status, created_at FROM relay_relaytransaction WHERE status IN {IN_PROGRESS_SQL}
-), attempt AS MATERIALIZED (
-    SELECT attempt.relay_transaction_id AS call_id, attempt.status, attempt.created_at, attempt.first_sent_at
-    FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-), oldest AS (
-    SELECT (SELECT min(created_at) FROM call) AS accepted_at,
-           (SELECT min(created_at) FROM attempt WHERE status = '{Attempt.Status.SIGNED}') AS signed_at,
-           (SELECT min(first_sent_at) FROM attempt
-            WHERE call_id NOT IN (SELECT call_id FROM attempt WHERE status = '{Attempt.Status.MINED}')) AS sent_at
-)
-SELECT (SELECT count(*) FROM call WHERE status = '{_STATUS.PENDING}'),
-       (SELECT count(*) FROM call WHERE status = '{_STATUS.SUBMITTED}'),
-       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - accepted_at)), 0)::float,
-       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - signed_at)), 0)::float,
-       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - sent_at)), 0)::float
-FROM oldest
-"""  # noqa: S608 - constants of our own
 
 # Longer than any call takes to end: the index has the time of acceptance, and `ended` filters by that of settlement.
 _LONGEST = timedelta(days=1)
@@ -87,15 +70,5 @@ def top_ups(*, since: datetime) -> tuple[int, float]:
     The age counts from the first transfer on its account nonce; replacements do not reset it. It is 0 if no transfer
     is in flight.
     """
-    paid_wei, age = db.only_row(_TOP_UPS, {"chain": current_chain_id(), "since": since})
+    paid_wei, age = db.only_row(_Sql.top_ups, {"chain": current_chain_id(), "since": since})
     return int(paid_wei), float(age)
-
-
-_TOP_UPS = f"""
-SELECT (SELECT coalesce(sum(amount_wei), 0) FROM relay_topup
-        WHERE chain_id = %(chain)s AND created_at >= %(since)s
-          AND status IN {sql_values(TopUp.Status.SENT, TopUp.Status.MINED)}),
-       (SELECT coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(first.created_at))), 0)::float
-        FROM relay_topup AS sent JOIN relay_topup AS first USING (chain_id, treasury_address, account_nonce)
-        WHERE sent.chain_id = %(chain)s AND sent.status = '{TopUp.Status.SENT}')
-"""  # noqa: S608 - constants of our own

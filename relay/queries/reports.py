@@ -10,8 +10,9 @@ from django.db.models import F, QuerySet
 
 from gateway.chain.config import get_chain
 from gateway.common import db
+from gateway.common.statements import Statements
 from relay.errors import TransactionNotFound
-from relay.models import RelayTransaction
+from relay.models import SQL, RelayTransaction
 from users.models import User
 from users.queries import SESSION_STATE, require_active_state
 
@@ -58,7 +59,7 @@ def transaction_report(
         "chain": get_chain().id,
         "hash": transaction_hash.lower(),
     }
-    state, *columns = db.only_row(_REPORT, params)
+    state, *columns = db.only_row(_Sql.report, params)
     require_active_state(state)
     if columns[0] is None:
         raise TransactionNotFound("The signed-in profile has no relay transaction with this hash.")
@@ -94,38 +95,15 @@ def changed_reports(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], Transa
     """Return reports on those of the shown relay transactions whose status has changed since."""
     # Arrays are passed as text: the driver takes longer to adapt a list than PostgreSQL takes to run the statement.
     ids, statuses = ("{" + ",".join(map(str, column)) + "}" for column in zip(*shown, strict=True))
-    rows = db.all_rows(_CHANGED, {"ids": ids, "statuses": statuses})
+    rows = db.all_rows(_Sql.changed, {"ids": ids, "statuses": statuses})
     return {(row[1], row[0]): _report_of(*row[1:]) for row in rows}
 
 
-_REPORT_COLUMNS = """
-call.id, call.status, call.profile_address, call.failure_code, call.failure_detail,
-call.expected_cost, call.credits_before,
-(SELECT sponsor.slug FROM sponsors_sponsoredcall AS sponsored
- JOIN sponsors_policyversion AS version ON version.id = sponsored.version_id
- JOIN sponsors_policy AS policy ON policy.id = version.policy_id
- JOIN sponsors_sponsor AS sponsor ON sponsor.id = policy.sponsor_id
- WHERE sponsored.hold_id = call.hold_id),
-entry.amount, entry.balance_before, entry.balance_after
-"""
-
-_REPORT = f"""
-SELECT {SESSION_STATE}, {_REPORT_COLUMNS}
-FROM (SELECT) AS always
-LEFT JOIN (relay_attempt AS attempt JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id)
-       ON attempt.chain_id = %(chain)s AND attempt.transaction_hash = %(hash)s AND call.user_id = %(user)s
-LEFT JOIN credits_hold AS hold ON hold.id = call.hold_id
-LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
-"""  # noqa: S608 - constants of our own
-
-
-_CHANGED = f"""
-SELECT shown.status, {_REPORT_COLUMNS}
-FROM unnest(%(ids)s::bigint[], %(statuses)s::text[]) AS shown (id, status)
-JOIN relay_relaytransaction AS call ON call.id = shown.id AND call.status <> shown.status
-LEFT JOIN credits_hold AS hold ON hold.id = call.hold_id
-LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
-"""  # noqa: S608 - constants of our own
+class _Sql(Statements, file=__file__, shared=SQL, session_state=SESSION_STATE):
+    report: str
+    changed: str
+    typical_cost: str
+    spent_by_day: str
 
 
 class ListedTransaction(Protocol):
@@ -207,26 +185,7 @@ _TYPICAL_CALLS, _CALLS_OF_USER, SPENDING_DAYS = 200, 5_000, 30
 
 def spending_of(*, user: User, now: datetime) -> Spending:
     """Return the typical cost of a call, and the daily cost of the user's calls of the last month; two statements."""
-    typical = db.only_row(_TYPICAL_COST, {"calls": _TYPICAL_CALLS})[0]
+    typical = db.only_row(_Sql.typical_cost, {"calls": _TYPICAL_CALLS})[0]
     since = now - timedelta(days=SPENDING_DAYS - 1)
     params = {"user": user.pk, "since": since.astimezone(UTC).date(), "calls": _CALLS_OF_USER}
-    return Spending(None if typical is None else round(typical), db.all_rows(_SPENT_BY_DAY, params))
-
-
-_TYPICAL_COST = f"""
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY real_cost)::float
-FROM (SELECT real_cost, status FROM relay_relaytransaction ORDER BY id DESC LIMIT %(calls)s) AS newest
-WHERE status = '{RelayTransaction.Status.SUCCESS}' AND real_cost > 0
-"""  # noqa: S608 - constants of our own
-_SPENT_BY_DAY = """
-SELECT (settled_at AT TIME ZONE 'UTC')::date AS day, sum(real_cost)::bigint
-FROM (SELECT settled_at, real_cost - coalesce((
-          SELECT captured_amount FROM sponsors_sponsoredcall AS sponsored
-          JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
-          WHERE sponsored.hold_id = call.hold_id
-      ), 0) AS real_cost
-      FROM relay_relaytransaction AS call
-      WHERE user_id = %(user)s ORDER BY id DESC LIMIT %(calls)s) AS newest
-WHERE real_cost > 0 AND (settled_at AT TIME ZONE 'UTC')::date >= %(since)s
-GROUP BY day ORDER BY day
-"""
+    return Spending(None if typical is None else round(typical), db.all_rows(_Sql.spent_by_day, params))

@@ -9,8 +9,13 @@ from datetime import UTC, datetime
 from django.db import DatabaseError
 
 from gateway.common import db
+from gateway.common.statements import Statements
 
 logger = logging.getLogger(__name__)
+
+
+class _Sql(Statements, file=__file__):
+    count: str
 
 
 def count(refusals: Iterable[tuple[str, str]], *, now: datetime) -> None:
@@ -24,18 +29,6 @@ def count(refusals: Iterable[tuple[str, str]], *, now: datetime) -> None:
         return
     rows = [{"slug": slug, "rule": rule, "requests": number} for (slug, rule), number in counted.items()]
     try:
-        db.all_rows(_COUNT, {"rows": json.dumps(rows), "day": now.astimezone(UTC).date()})
+        db.all_rows(_Sql.count, {"rows": json.dumps(rows), "day": now.astimezone(UTC).date()})
     except DatabaseError:
         logger.warning("refusals of sponsors could not be counted", exc_info=True)
-
-
-# Sorted by the key, so that two batches lock rows in the same order and cannot deadlock.
-_COUNT = """
-INSERT INTO sponsors_refusalcount AS counted (sponsor_id, day, rule, requests)
-SELECT sponsor.id, %(day)s, refused.rule, refused.requests
-FROM jsonb_to_recordset(%(rows)s::jsonb) AS refused (slug text, rule text, requests bigint)
-JOIN sponsors_sponsor AS sponsor ON sponsor.slug = refused.slug
-ORDER BY sponsor.id, refused.rule
-ON CONFLICT (sponsor_id, day, rule) DO UPDATE SET requests = counted.requests + excluded.requests
-RETURNING counted.id
-"""

@@ -14,6 +14,7 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.mistakes import SignedForOtherChain
 from gateway.chain.signatures import LUKSO_CHAIN_IDS, normalise_signature
 from gateway.common import db
+from gateway.common.statements import Statements
 from users import queries
 from users.errors import (
     ChallengeExpired,
@@ -41,6 +42,10 @@ _ALPHABET = string.ascii_letters + string.digits
 _NONCE_LETTERS = 22
 # The suffix of ERC-6492 signatures for contracts that are not deployed yet.
 _WRAPPED_SUFFIX = bytes.fromhex("6492" * 16)
+
+
+class _Sql(Statements, file=__file__):
+    delete_surplus: str
 
 
 def request_challenge(*, profile_address: str, client: str, site: str, now: datetime) -> SignInChallenge:
@@ -120,27 +125,9 @@ def _delete_surplus(profile_address: str, now: datetime) -> None:
     surplus -= MAX_OPEN_PER_PROFILE
     if surplus > 0:
         part = math.ceil(MAX_OPEN_PER_PROFILE * _PART_DELETED)
-        db.all_rows(_DELETE_SURPLUS, {"profile": profile_address, "now": now, "count": max(surplus, part)})
-
-
-# Ranks challenges to keep: every client's newest before any client's second, and likewise for sites.
-_DELETE_SURPLUS = """
-DELETE FROM users_signinchallenge WHERE id IN (
-    SELECT id FROM (
-        SELECT id, issued_at,
-               row_number() OVER (PARTITION BY site ORDER BY of_client, issued_at DESC, id DESC) AS of_site
-        FROM (
-            SELECT id, site, issued_at,
-                   row_number() OVER (PARTITION BY client ORDER BY issued_at DESC, id DESC) AS of_client
-            FROM users_signinchallenge
-            WHERE profile_address = %(profile)s AND consumed_at IS NULL AND expires_at > %(now)s
-        ) AS ranked
-    ) AS shared
-    ORDER BY of_site DESC, issued_at, id
-    LIMIT %(count)s
-)
-RETURNING id
-"""
+        db.all_rows(
+            _Sql.delete_surplus, {"profile": profile_address, "now": now, "count": max(surplus, part)}
+        )
 
 
 def consume_challenge(*, nonce: str, profile_address: str | None, now: datetime) -> SignInChallenge:

@@ -12,12 +12,17 @@ from credits.models import CreditEntry, EntrySource, ExpiringLot
 from earnings.models import Postback, PostbackKind, PostbackState, Refusal
 from earnings.queries import held_earning, left_of
 from gateway.common import db
+from gateway.common.statements import Statements
 from payments.models import Payout, Purchase, Subscription
 from relay.models import Attempt, RelayTransaction, ReversedSettlement
 from users.models import SignInSession
 from webhooks import payloads
 from webhooks.models import Delivery, Endpoint, EventType, Message, NoticeAddress, Subject
 from webhooks.payloads import Event
+
+
+class _Sql(Statements, file=__file__):
+    counts: str
 
 
 class Span(NamedTuple):
@@ -278,17 +283,4 @@ class DeliveryCounts(NamedTuple):
 
 def delivery_counts() -> DeliveryCounts:
     """Return the counts of this moment, in one statement."""
-    return DeliveryCounts(*db.only_row(_COUNTS, {}))
-
-
-_COUNTS = """
-SELECT message.*, given_up.*, endpoint.*
-FROM (SELECT count(*), coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(next_attempt_at))), 0)::float
-      FROM webhooks_message JOIN webhooks_endpoint ON webhooks_endpoint.id = endpoint_id
-      WHERE status = 'waiting' AND disabled_at IS NULL) AS message,
-     (SELECT count(*) FROM webhooks_message
-      WHERE status = 'given-up' AND finished_at > statement_timestamp() - interval '1 day') AS given_up,
-     (SELECT count(*) FILTER (WHERE disabled_by IN ('gone', 'failing')),
-             count(*) FILTER (WHERE disabled_at IS NULL AND failing_since IS NOT NULL)
-      FROM webhooks_endpoint) AS endpoint
-"""
+    return DeliveryCounts(*db.only_row(_Sql.counts, {}))

@@ -17,7 +17,8 @@ from django.conf import settings
 
 from gateway.chain.config import get_chain
 from gateway.common import db
-from relay.models import IN_PROGRESS_SQL, Attempt, Loss
+from gateway.common.statements import Statements
+from relay.models import SQL, Loss
 
 _HOUR = timedelta(hours=1)
 # How long expired quotes are kept: a call whose quote was valid on arrival may take this long to be accepted.
@@ -25,6 +26,13 @@ _QUOTES_KEPT = timedelta(seconds=15)
 # A self-transfer uses up an account nonce, so that nodes can execute everything the relayer has signed behind it. A
 # separate limit bounds how many of them a user can cause.
 _VITAL = (Loss.Kind.CANCELLATION, Loss.Kind.GAP)
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    reserve: str
+    settle_ended: str
+    usage: str
+    biggest: str
 
 
 class LossLimits(NamedTuple):
@@ -64,7 +72,7 @@ def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, 
         "of_user": limits.of_user,
         "of_service": limits.of_service,
     }
-    (is_reserved,) = db.only_row(_RESERVE, params)
+    (is_reserved,) = db.only_row(_Sql.reserve, params)
     return bool(is_reserved)
 
 
@@ -92,7 +100,7 @@ def settle_ended(*, now: datetime) -> None:
         "expired": now - _QUOTES_KEPT,
         "credit_wei": settings.CREDIT_WEI,
     }
-    db.all_rows(_SETTLE_ENDED, params)
+    db.all_rows(_Sql.settle_ended, params)
 
 
 class Usage(NamedTuple):
@@ -115,7 +123,7 @@ class Usage(NamedTuple):
 
 def usage(*, now: datetime) -> Usage:
     """Return the loss of the last hour and the reservations for transactions in flight."""
-    lost, reserved = db.only_row(_USAGE, {"chain": get_chain().id, "since": now - _HOUR})
+    lost, reserved = db.only_row(_Sql.usage, {"chain": get_chain().id, "since": now - _HOUR})
     return Usage(int(lost), int(reserved), settings.RELAY_LOSS_PER_HOUR_WEI)
 
 
@@ -130,51 +138,6 @@ class UserLoss(NamedTuple):
 
 def biggest_users(*, since: datetime) -> list[UserLoss]:
     """Return the ten users whose calls have cost the service most since `since`, or may still; reservations count."""
-    return [UserLoss._make(row) for row in db.all_rows(_BIGGEST, {"chain": get_chain().id, "since": since})]
-
-
-_RESERVE = """
-SELECT relay_reserve_loss(
-    %(chain)s, %(key)s, %(user)s, %(kind)s, %(amount)s, %(now)s, %(of_user)s::numeric, %(of_service)s::numeric
-)
-"""
-
-# A call's reservation has the same key as its hold.
-_SETTLE_ENDED = f"""
-WITH expired AS (
-    DELETE FROM relay_quote WHERE expires_at <= %(expired)s RETURNING chain_id, 'quote:' || id AS key
-), released AS (
-    DELETE FROM relay_loss AS loss USING expired WHERE loss.chain_id = expired.chain_id AND loss.key = expired.key
-)
-UPDATE relay_loss AS loss
-SET lost_wei = greatest(0, ended.spent_wei - ended.paid * %(credit_wei)s), settled_at = %(now)s
-FROM (
-    SELECT open.id, coalesce(-entry.amount, 0) + coalesce(of_sponsor.captured_amount, 0) AS paid, coalesce((
-        SELECT max(attempt.gas_used * attempt.effective_gas_price_wei) FROM relay_attempt AS attempt
-        WHERE attempt.relay_transaction_id = call.id AND attempt.status = '{Attempt.Status.MINED.value}'
-    ), 0) AS spent_wei
-    FROM relay_loss AS open
-    JOIN credits_hold AS hold ON hold.key = open.key
-    JOIN relay_relaytransaction AS call ON call.hold_id = hold.id
-    LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
-    LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
-    LEFT JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
-    WHERE open.chain_id = %(chain)s AND open.settled_at IS NULL
-      AND call.status NOT IN {IN_PROGRESS_SQL}
-) AS ended
-WHERE loss.id = ended.id
-RETURNING loss.id
-"""  # noqa: S608 - constants of our own
-
-_USAGE = """
-SELECT coalesce(sum(lost_wei), 0), coalesce(sum(reserved_wei) FILTER (WHERE settled_at IS NULL), 0)
-FROM relay_loss WHERE chain_id = %(chain)s AND (settled_at IS NULL OR settled_at > %(since)s)
-"""
-
-_BIGGEST = """
-SELECT profile.id, coalesce(profile.profile_address, profile.username), coalesce(sum(loss.lost_wei), 0),
-       coalesce(sum(loss.reserved_wei) FILTER (WHERE loss.settled_at IS NULL), 0)
-FROM relay_loss AS loss JOIN users_user AS profile ON profile.id = loss.user_id
-WHERE loss.chain_id = %(chain)s AND (loss.settled_at IS NULL OR loss.settled_at > %(since)s)
-GROUP BY profile.id ORDER BY sum(coalesce(loss.lost_wei, loss.reserved_wei)) DESC, profile.id LIMIT 10
-"""
+    return [
+        UserLoss._make(row) for row in db.all_rows(_Sql.biggest, {"chain": get_chain().id, "since": since})
+    ]

@@ -18,16 +18,23 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import get_signer
 from gateway.chain.types import AccountState
 from gateway.common import db
+from gateway.common.statements import Statements, fill
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import Done, Kind
 from gateway.staff.models import ApprovalRequest
 from relay.errors import NoSpareRelayer
-from relay.models import TIMELINE, Relayer, RelayTransaction
+from relay.models import SQL, Relayer, RelayTransaction
 from users.models import User
 
 logger = logging.getLogger(__name__)
 # How long to wait for a relayer's row; a request locks it for only a few milliseconds.
 _LOCK_MILLISECONDS = 500
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    catch_up: str
+    update_relayers: str
+    timeline: str
 
 
 def seconds_until_next_block() -> int:
@@ -200,7 +207,7 @@ def sync(*, now: datetime, trusts_single_node: bool = False) -> int:
 
 def without_timeline(relayers: Sequence[Relayer]) -> list[Relayer]:
     """Return the relayers whose account nonces were not compared with the nodes since PostgreSQL's last fail-over."""
-    (timeline,) = db.only_row(f"SELECT {TIMELINE}", {})
+    (timeline,) = db.only_row(_Sql.timeline, {})
     return [relayer for relayer in relayers if relayer.timeline != timeline]
 
 
@@ -224,7 +231,7 @@ def catch_up(*, relayers: Sequence[Relayer], now: datetime) -> None:
             "cap": settings.RELAY_MAX_IN_FLIGHT,
             "now": now,
         }
-        before, after = db.only_row(_CATCH_UP, params)
+        before, after = db.only_row(_Sql.catch_up, params)
         if after > before:
             logger.error(
                 "relayer %s is quarantined: the nodes know its account nonces %d to %d, and no row does",
@@ -322,7 +329,7 @@ def _update(
         "codes": [accounts[relayer.address].has_code for relayer in relayers],
         "now": now,
     }
-    rows = db.all_rows(_UPDATE_RELAYERS.format(locked=locked), params)
+    rows = db.all_rows(fill(_Sql.update_relayers, {"locked": locked}), params)
     for _, address, count, gets_code in rows:
         if gets_code:
             logger.error(
@@ -363,45 +370,3 @@ def retire(*, relayer_id: int, now: datetime) -> bool:
 def bring_back(*, relayer_id: int) -> bool:
     """Return a retired relayer to service, but paused: its account is read from the chain before staff resume it."""
     return bool(Relayer.objects.filter(pk=relayer_id, retired_at__isnull=False).update(retired_at=None))
-
-
-# Reads the row under its lock before the update, so that the lost account nonces can be logged.
-_CATCH_UP = f"""
-WITH before AS (
-    SELECT id, next_account_nonce, least(%(pending)s, mined_account_nonce + %(cap)s) AS chain_nonce
-    FROM relay_relayer WHERE id = %(id)s FOR NO KEY UPDATE
-)
-UPDATE relay_relayer AS relayer
-SET next_account_nonce = greatest(before.next_account_nonce, before.chain_nonce),
-    is_active = is_active AND before.next_account_nonce >= before.chain_nonce,
-    quarantined_at = CASE WHEN before.next_account_nonce < before.chain_nonce THEN %(now)s ELSE quarantined_at END,
-    timeline = {TIMELINE}
-FROM before WHERE relayer.id = before.id
-RETURNING before.next_account_nonce, relayer.next_account_nonce
-"""  # noqa: S608 - constants of our own
-
-# Stores the relayers' accounts as of the newest block. If the chain is ahead of a row, its next account nonce jumps
-# forward and the relayer is quarantined. A relayer whose account has code is quarantined as well.
-# With SKIP LOCKED, rows that a request has locked are left out and not returned: waiting for one would keep the others
-# locked against all requests meanwhile.
-_UPDATE_RELAYERS = """
-WITH free AS (
-    SELECT id, next_account_nonce AS before, has_code AND quarantined_at IS NOT NULL AS is_known FROM relay_relayer
-    WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE {locked}
-)
-UPDATE relay_relayer AS relayer
-SET is_active = is_active AND next_account_nonce >= account.nonce AND NOT account.has_code,
-    quarantined_at = CASE WHEN next_account_nonce < account.nonce THEN %(now)s
-                          WHEN account.has_code AND retired_at IS NULL THEN coalesce(quarantined_at, %(now)s)
-                          ELSE quarantined_at END,
-    has_code = account.has_code,
-    mined_account_nonce = greatest(account.nonce, least(mined_account_nonce, account.highest_nonce)),
-    next_account_nonce = greatest(next_account_nonce, account.nonce),
-    balance_wei = account.balance, synced_at = %(now)s
-FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(highest)s::bigint[], %(balances)s::numeric[],
-            %(codes)s::boolean[])
-    AS account (id, nonce, highest_nonce, balance, has_code)
-JOIN free USING (id)
-WHERE relayer.id = account.id
-RETURNING relayer.id, relayer.address, account.nonce - free.before, account.has_code AND NOT free.is_known
-"""

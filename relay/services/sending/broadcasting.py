@@ -19,8 +19,9 @@ from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import SendKind, SendOutcome
 from gateway.common import db, metrics
+from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
-from relay.models import ACTIVE_SQL, IN_PROGRESS_SQL, PREDECESSOR_FAILED, Attempt, RelayTransaction
+from relay.models import PREDECESSOR_FAILED, SQL, Attempt, RelayTransaction
 from relay.services.sending import cancellation, replacement
 from relay.services.sending.replacement import current_fees
 
@@ -113,7 +114,7 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered; the bytes stay for the next try.
     """
-    attempts = _read(_UNSENT, {"relayer": relayer_id})
+    attempts = _read(_Sql.unsent, {"relayer": relayer_id})
     if not attempts:
         return 0
     chain = _CurrentChain(now)
@@ -138,7 +139,7 @@ def resend(*, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered.
     """
-    overdue = _read(_OVERDUE, {"before": now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)})
+    overdue = _read(_Sql.overdue, {"before": now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)})
     return _send_again([attempt for attempt in overdue if not _backoff.holds(attempt, now)], now)
 
 
@@ -155,7 +156,7 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     unsent = Attempt.objects.filter(relay_transaction_id=relay_transaction_id).unsent().first()
     if unsent is not None:
         return broadcast(relayer_id=unsent.relayer_id, now=now)
-    return _send_again(_read(_UNMINED, {"transaction": relay_transaction_id}), now)
+    return _send_again(_read(_Sql.unmined, {"transaction": relay_transaction_id}), now)
 
 
 def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
@@ -174,7 +175,7 @@ def sweep(*, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered.
     """
-    relayer_ids = db.all_rows(_RELAYERS_WITH_UNSENT, {"chain": get_chain().id})
+    relayer_ids = db.all_rows(_Sql.relayers_with_unsent, {"chain": get_chain().id})
     sent = 0
     for (relayer_id,) in relayer_ids:
         with isolated(f"broadcasting for relayer {relayer_id}"):
@@ -218,7 +219,9 @@ def _still_wanted(attempts: Sequence[_Signed], chain: _CurrentChain, now: dateti
     """Return the attempts that may be sent, and begin to cancel calls that could only burn gas."""
     calls = [attempt for attempt in attempts if attempt.kind == Attempt.Kind.CALL]
     followers = [call.relay_transaction_id for call in calls if call.is_follower]
-    lost = {row_id for (row_id,) in db.all_rows(_LOST_FOLLOWERS, {"ids": followers})} if followers else set()
+    lost = (
+        {row_id for (row_id,) in db.all_rows(_Sql.lost_followers, {"ids": followers})} if followers else set()
+    )
     dropped = set()
     for call in calls:
         if _expires(call, chain):
@@ -281,7 +284,7 @@ def _mark_sent(attempts: Sequence[_Signed], now: datetime) -> None:
             "transactions": [attempt.relay_transaction_id for attempt in attempts],
             "now": now,
         }
-        for (waited_seconds,) in db.all_rows(_MARK_SENT, params):
+        for (waited_seconds,) in db.all_rows(_Sql.mark_sent, params):
             if waited_seconds is not None:
                 metrics.BROADCAST.observe(waited_seconds)
 
@@ -317,76 +320,10 @@ def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now
         )
 
 
-_SIGNED, _SENT = Attempt.Status.SIGNED.value, Attempt.Status.SENT.value
-
-_COLUMNS = """
-SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.kind, attempt.transaction_hash,
-       attempt.raw, attempt.node_message, call.key_manager_address, call.controller_address, call.channel,
-       call.validity, call.is_follower
-"""
-_IN_NONCE_ORDER = "ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence"
-
-# Few attempts wait at a time. A partial index finds them, and the primary key finds their calls. The condition is on
-# `settled_at` and not on the status: with statistics from an idle moment, PostgreSQL would read every call in progress
-# for each attempt.
-_WAITING = f"""
-FROM relay_attempt AS attempt
-JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id AND call.settled_at IS NULL
-WHERE attempt.chain_id = %(chain)s AND attempt.status = '{_SIGNED}'
-"""
-
-# Attempts that wait for their first broadcast, of one relayer or of all.
-_UNSENT = f"""{_COLUMNS} {_WAITING}
-  AND (%(relayer)s::bigint IS NULL OR attempt.relayer_id = %(relayer)s::bigint)
-{_IN_NONCE_ORDER}
-"""
-_RELAYERS_WITH_UNSENT = f"SELECT DISTINCT attempt.relayer_id {_WAITING} ORDER BY attempt.relayer_id"
-
-# Attempts that were last broadcast before a given time and are not mined, or whose block disappeared. Calls are listed
-# first, for the same reason.
-_OVERDUE = f"""
-WITH call AS MATERIALIZED (
-    SELECT id, key_manager_address, controller_address, channel, validity, is_follower
-    FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN {IN_PROGRESS_SQL}
-)
-{_COLUMNS} FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-WHERE attempt.status = '{_SENT}' AND (attempt.sent_at < %(before)s OR attempt.sent_at IS NULL)
-{_IN_NONCE_ORDER} LIMIT 200
-"""  # noqa: S608 - constants of our own
-
-# Attempts of one call that were broadcast and are not mined.
-_UNMINED = f"""
-{_COLUMNS} FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-WHERE call.id = %(transaction)s AND call.chain_id = %(chain)s AND call.settled_at IS NULL
-  AND attempt.status = '{_SENT}'
-{_IN_NONCE_ORDER}
-"""
-
-# Followers whose predecessor in the channel ended without success, or will. A repeat of a failed predecessor does not
-# count, since its account nonce is higher than the follower's.
-_LOST_FOLLOWERS = f"""
-SELECT call.id FROM relay_relaytransaction AS call
-WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
-    SELECT FROM relay_relaytransaction AS before
-    WHERE before.chain_id = call.chain_id AND before.key_manager_address = call.key_manager_address
-      AND before.controller_address = call.controller_address AND before.channel = call.channel
-      AND before.relay_nonce = call.relay_nonce - 1 AND before.id < call.id
-      AND before.status IN {ACTIVE_SQL} AND (before.terminal_status = '' OR before.status NOT IN {IN_PROGRESS_SQL})
-)
-"""  # noqa: S608 - constants of our own
-
-# The update is conditional, so it never overwrites a status from the tracker or a newer attempt. The count is read
-# first, so calls are locked before attempts, as everywhere. Returns how long newly sent attempts had waited.
-_MARK_SENT = f"""
-WITH submitted AS (
-    UPDATE relay_relaytransaction SET status = '{_Status.SUBMITTED}'
-    WHERE id = ANY(%(transactions)s::bigint[]) AND status = '{_Status.PENDING}'
-    RETURNING id
-)
-UPDATE relay_attempt AS attempt
-SET status = '{_SENT}', sent_at = %(now)s, first_sent_at = coalesce(first_sent_at, %(now)s)
-FROM (SELECT count(*) FROM submitted) AS done
-WHERE attempt.id = ANY(%(attempts)s::bigint[]) AND attempt.status IN ('{_SIGNED}', '{_SENT}')
-RETURNING CASE WHEN attempt.first_sent_at = %(now)s
-          THEN extract(epoch FROM attempt.first_sent_at - attempt.created_at)::float END
-"""  # noqa: S608 - constants of our own
+class _Sql(Statements, file=__file__, shared=SQL):
+    unsent: str
+    relayers_with_unsent: str
+    overdue: str
+    unmined: str
+    lost_followers: str
+    mark_sent: str

@@ -22,8 +22,9 @@ from gateway.chain.remote_signing import signed_outside
 from gateway.chain.signing import get_signer
 from gateway.chain.types import Head, SendKind, SendOutcome
 from gateway.common import db
+from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
-from relay.models import IN_PROGRESS_SQL, GapFiller, Loss
+from relay.models import SQL, GapFiller, Loss
 from relay.services.fleet import losses
 from relay.services.sending.replacement import bump_fees, current_fees
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
@@ -33,6 +34,10 @@ logger = logging.getLogger(__name__)
 # A node that lags behind another one may show a gap for some seconds.
 _GRACE_SECONDS = 10
 _MESSAGE_LENGTH = 500
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    gaps: str
 
 
 class Gap(NamedTuple):
@@ -77,7 +82,7 @@ def find_gaps(*, head: Head) -> list[Gap]:
         "head": head.number,
         "block_seconds": get_chain().block_seconds,
     }
-    return [Gap._make(row) for row in db.all_rows(_GAPS, params)]
+    return [Gap._make(row) for row in db.all_rows(_Sql.gaps, params)]
 
 
 def _store(gaps: Iterable[Gap], fees: Fees, now: datetime) -> int:
@@ -176,35 +181,3 @@ def _raise_fees(filler: GapFiller, fees: Fees) -> None:
     for name, value in columns.items():
         setattr(filler, name, value)
     filler.save(update_fields=list(columns))
-
-
-# Only nonces within the in-flight limit matter: nodes keep no more pending transactions of one account.
-_GAPS = f"""
-SELECT relayer.id, relayer.address, taken.account_nonce
-FROM relay_relayer AS relayer
-CROSS JOIN LATERAL generate_series(
-    relayer.mined_account_nonce, least(relayer.next_account_nonce, relayer.mined_account_nonce + %(most)s) - 1
-) AS taken (account_nonce)
-WHERE relayer.chain_id = %(chain)s AND relayer.address = ANY(%(addresses)s)
-  -- A relayer that was locked when the others were read has used account nonces that its row does not know.
-  AND relayer.synced_at + %(block_seconds)s * interval '1 second' >= (
-    SELECT max(synced_at) FROM relay_relayer WHERE chain_id = %(chain)s
-  )
-  AND NOT EXISTS (
-    SELECT FROM relay_gapfiller AS filler
-    WHERE filler.relayer_id = relayer.id AND filler.account_nonce = taken.account_nonce
-  )
-  AND NOT EXISTS (
-    SELECT FROM relay_unsignedcall AS unsigned
-    WHERE unsigned.relayer_id = relayer.id AND unsigned.account_nonce = taken.account_nonce
-  )
-  -- No EXISTS here: PostgreSQL expects thousands of account nonces where there are few, and would read all attempts.
-  AND (
-    SELECT true FROM relay_attempt AS attempt
-    JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-    WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce = taken.account_nonce
-      AND (call.status IN {IN_PROGRESS_SQL} OR attempt.block_number > %(head)s)
-    LIMIT 1
-  ) IS NULL
-ORDER BY relayer.id, taken.account_nonce
-"""  # noqa: S608 - constants of our own

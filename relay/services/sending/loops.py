@@ -16,7 +16,8 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.common import db
 from gateway.common.leases import Lease
-from relay.models import IN_PROGRESS_SQL, Attempt, WorkerLoop
+from gateway.common.statements import Statements
+from relay.models import SQL, WorkerLoop
 
 # PostgreSQL notifies this channel when new bytes are committed; the loop's timer would find them later.
 SIGNED_CHANNEL = "relay_signed"
@@ -26,6 +27,12 @@ _LEASE_SECONDS = 10
 RENEWED_AFTER_SECONDS = 3
 # Longer than another worker needs to take over: it does when the lease expires.
 _STOPPED_SECONDS = 60
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    stopped: str
+    note: str
+    stalls: str
 
 
 def notify_signed() -> None:
@@ -60,7 +67,7 @@ class LoopLease(Lease):
             return False
         self._renew_at = time.monotonic() + RENEWED_AFTER_SECONDS
         runs = {"ended": self._has_ended, "succeeded": self._has_succeeded, "moved": self._has_moved}
-        db.all_rows(_NOTE, {"chain": get_chain().id, "loop": self._loop, **runs})
+        db.all_rows(_Sql.note, {"chain": get_chain().id, "loop": self._loop, **runs})
         self._has_ended = self._has_succeeded = self._has_moved = False
         return True
 
@@ -116,45 +123,10 @@ def stalls() -> list[Stall]:
         "patience": settings.RELAY_STALL_SECONDS,
     }
     needed = {BROADCASTING: 1, TRACKING: chain.quorum}
-    return [Stall(loop, seconds) for loop, seconds in db.all_rows(_STALLS, params) if fit >= needed[loop]]
+    return [Stall(loop, seconds) for loop, seconds in db.all_rows(_Sql.stalls, params) if fit >= needed[loop]]
 
 
 def stopped(session: "psycopg.Connection[Any]") -> str:
     """For `/readyz`: return `relay-worker` if a loop that sends or settles calls has not succeeded lately, else ''."""
     params = {"chain": get_chain().id, "loops": [BROADCASTING, TRACKING], "seconds": _STOPPED_SECONDS}
-    return "relay-worker" if session.execute(_STOPPED, params).fetchone() is not None else ""
-
-
-_STOPPED = """
-SELECT FROM relay_workerloop
-WHERE chain_id = %(chain)s AND name = ANY(%(loops)s)
-  AND succeeded_at < statement_timestamp() - %(seconds)s * interval '1 second'
-LIMIT 1
-"""
-
-_NOTE = """
-INSERT INTO relay_workerloop AS noted (chain_id, name) VALUES (%(chain)s, %(loop)s)
-ON CONFLICT (chain_id, name) DO UPDATE
-SET ended_at = CASE WHEN %(ended)s THEN statement_timestamp() ELSE noted.ended_at END,
-    succeeded_at = CASE WHEN %(succeeded)s THEN statement_timestamp() ELSE noted.succeeded_at END,
-    moved_at = CASE WHEN %(moved)s THEN statement_timestamp() ELSE noted.moved_at END
-RETURNING id
-"""
-
-_STALLS = f"""
-WITH due (loop, since) AS (
-    SELECT '{BROADCASTING}', min(attempt.created_at)
-    FROM relay_attempt AS attempt JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-    WHERE attempt.chain_id = %(chain)s AND attempt.status = '{Attempt.Status.SIGNED}'
-      AND attempt.node_message = '' AND call.status IN {IN_PROGRESS_SQL}
-    UNION ALL
-    SELECT '{TRACKING}', min(attempt.mined_at) + %(confirming)s * interval '1 second'
-    FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-    WHERE attempt.chain_id = %(chain)s AND attempt.status = '{Attempt.Status.MINED}'
-      AND call.status IN {IN_PROGRESS_SQL}
-)
-SELECT due.loop, extract(epoch FROM statement_timestamp() - due.since)::float
-FROM due LEFT JOIN relay_workerloop AS noted ON noted.name = due.loop AND noted.chain_id = %(chain)s
-WHERE due.since IS NOT NULL AND current_setting('transaction_read_only') = 'off'
-  AND greatest(due.since, noted.moved_at) < statement_timestamp() - %(patience)s * interval '1 second'
-"""  # noqa: S608 - constants of our own
+    return "relay-worker" if session.execute(_Sql.stopped, params).fetchone() is not None else ""

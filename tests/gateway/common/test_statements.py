@@ -33,6 +33,25 @@ def test_statements_are_read_without_comments_and_with_values(tmp_path: Path) ->
     assert Sql.two == "SELECT 2"
 
 
+def test_statements_share_parts_and_leave_words_to_others(tmp_path: Path) -> None:
+    package = tmp_path / "queries"
+    package.mkdir()
+    (tmp_path / "queries.sql").write_text(
+        "-- part: columns\nid, @more@\n\n-- name: all\nSELECT @columns@, @other@\n\n"
+        "-- name: is_active(user, now)\nEXISTS (SELECT @columns@ WHERE id = @user@ AND ends_at > @now@)\n"
+    )
+
+    class Sql(Statements, file=package / "__init__.py", shared={"other": "3", "unused": "4"}, more="2"):
+        all: str
+        is_active: str
+
+    assert Sql.all == "SELECT id, 2, 3"
+    assert not hasattr(Sql, "columns")
+    assert fill(Sql.is_active, {"user": "1", "now": "now()"}) == (
+        "EXISTS (SELECT id, 2 WHERE id = 1 AND ends_at > now())"
+    )
+
+
 def _declare(file: Path, names: list[str], values: dict[str, str]) -> None:
     type("Sql", (Statements,), {"__annotations__": dict.fromkeys(names, str)}, file=file, **values)
 
@@ -45,8 +64,16 @@ def _declare(file: Path, names: list[str], values: dict[str, str]) -> None:
         (f"{_TEXT}\n-- name: two\nSELECT 3\n", ["one", "two"], {"columns": "id", "statuses": "'a'"}, "'two'"),
         (f"SELECT 0\n{_TEXT}", ["one", "two"], {"columns": "id", "statuses": "'a'"}, "'two'"),
         (_TEXT, ["one", "two"], {"columns": "id", "statuses": "'a'", "other": "1"}, "'other'"),
+        (f"-- part: other\n1\n{_TEXT}", ["one", "two"], {"columns": "id", "statuses": "'a'"}, "'other'"),
     ],
-    ids=["not declared", "not in the file", "two of one name", "without a name", "an unused value"],
+    ids=[
+        "not declared",
+        "not in the file",
+        "two of one name",
+        "without a name",
+        "unused value",
+        "unused part",
+    ],
 )
 def test_a_file_that_differs_from_its_declaration_is_refused(
     tmp_path: Path, text: str, names: list[str], values: dict[str, str], error: str

@@ -35,26 +35,35 @@ from devstack.files import PROJECT, read_json, write_json
 from devstack.rpc import Rpc
 from lab.mutation.python_mutants import Mutant, find_functions, mutants_of, put_in
 from lab.mutation.sql_mutants import mutants_of_sql
-from lab.mutation.tests_of import Likeness, TestMap, sql_functions, users_of, words_of
+from lab.mutation.tests_of import (
+    Likeness,
+    TestMap,
+    is_of_functions,
+    sql_functions,
+    statements_of,
+    users_of,
+    users_of_statement,
+    words_of,
+)
 
 AREAS = {
     "ledger": (
-        "credits/services/*.py",
-        "proofs/services/*.py",
-        "credits/queries.py",
+        "credits/services/*.*",
+        "proofs/services/*.*",
+        "credits/queries.*",
         "credits/functions.sql",
     ),
-    "relay": ("relay/services/*/*.py", "relay/queries/*.py", "relay/pricing.py", "relay/api/[lv]*.py"),
+    "relay": ("relay/services/*/*.*", "relay/queries/*.*", "relay/pricing.py", "relay/api/[lv]*.py"),
     "relay in the database": ("relay/functions.sql",),
     "sign-in": (
-        "users/services/*.py",
+        "users/services/*.*",
         "users/tokens.py",
         "users/keys.py",
-        "users/queries.py",
+        "users/queries.*",
         "users/api/[av]*.py",
     ),
     "postbacks": (
-        "earnings/services/*.py",
+        "earnings/services/*.*",
         "earnings/networks/*.py",
         "earnings/states.py",
         "earnings/api.py",
@@ -195,8 +204,11 @@ class _Runner:
     def _tests_of(self, mutant: Mutant) -> list[str]:
         """Return the tests that execute the mutant's code, within the time limit."""
         key = f"{mutant.file}::{mutant.scope}"
-        is_function = mutant.file.endswith(".py") and len(mutant.path) > 2
-        functions = {key} if is_function else users_of(mutant.scope)
+        if mutant.file.endswith(".sql") and not is_of_functions(mutant.file):
+            functions = users_of_statement(PROJECT / mutant.file, mutant.scope)
+        else:
+            is_function = mutant.file.endswith(".py") and len(mutant.path) > 2
+            functions = {key} if is_function else users_of(mutant.scope)
         words = words_of(f"{mutant.file} {mutant.scope} {mutant.change}")
         costs = {name: cost for name, cost in self._map.tests_of(functions).items() if name in self._items}
         chosen, seconds = [], 0.0
@@ -211,7 +223,7 @@ class _Runner:
     def _try(self, mutant: Mutant, tests: list[str]) -> str:
         """Return the outcome of a mutant."""
         outcome = self._fork(partial(self._judge, mutant, tests), seconds=30 + 3 * self._options.seconds)
-        if mutant.file.endswith(".sql"):
+        if is_of_functions(mutant.file):
             _replace_functions(mutant.file)
         connections.close_all()
         return outcome
@@ -219,7 +231,7 @@ class _Runner:
     def _judge(self, mutant: Mutant | None, tests: list[str]) -> None:
         _be_silent()
         try:
-            fits = mutant is None or (_put_in_database if mutant.file.endswith(".sql") else put_in)(mutant)
+            fits = mutant is None or _put_in(mutant)
         except Exception:  # noqa: BLE001 - PostgreSQL or Python rejects the mutant
             fits = False
         if not fits:
@@ -295,9 +307,7 @@ def _all_mutants() -> dict[str, list[tuple[str, Mutant]]]:
         )
         seen: Counter[str] = Counter()
         mutants[area] = []
-        for mutant in [
-            item for path in files for item in (_of_sql(path) if path.suffix == ".sql" else mutants_of(path))
-        ]:
+        for mutant in [item for path in files for item in _mutants_of(path)]:
             name = f"{mutant.file} {mutant.scope}: {mutant.change}"
             seen[name] += 1
             mutants[area].append((name if seen[name] == 1 else f"{name} ({seen[name]})", mutant))
@@ -316,7 +326,36 @@ def _table(results: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _of_sql(path: Path) -> list[Mutant]:
+def _mutants_of(path: Path) -> list[Mutant]:
+    if path.suffix == ".py":
+        return mutants_of(path)
+    return _of_functions(path) if is_of_functions(path.name) else _of_statements(path)
+
+
+def _of_statements(path: Path) -> list[Mutant]:
+    """Return the mutants of a file of statements, which have their values from the module."""
+    return [
+        Mutant(str(path.relative_to(PROJECT)), line + mutant.line, name, mutant.change, mutant.text, ())
+        for name, line, _ in statements_of(path)
+        for mutant in mutants_of_sql(getattr(_statements(path), name))
+    ]
+
+
+def _statements(path: Path) -> Any:
+    """Return the class that has the statements of a file."""
+    return import_module(".".join(path.relative_to(PROJECT).with_suffix("").parts))._Sql
+
+
+def _put_in(mutant: Mutant) -> bool:
+    if mutant.file.endswith(".py"):
+        return put_in(mutant)
+    if is_of_functions(mutant.file):
+        return _put_in_database(mutant)
+    setattr(_statements(PROJECT / mutant.file), mutant.scope, mutant.other)
+    return True
+
+
+def _of_functions(path: Path) -> list[Mutant]:
     """Return the mutants of a file of SQL functions; statuses come from the constant in the app's models."""
     file, text, made = str(path.relative_to(PROJECT)), _functions_of(path.parent.name), []
     for name, body in sql_functions(text):

@@ -19,6 +19,7 @@ from devstack.files import DATA, PROJECT, read_json, write_json
 _FILE = DATA / "mutation.json"
 _PREFIX = f"{PROJECT}/"
 _NAMES_FUNCTION = re.compile(r"CREATE OR REPLACE FUNCTION (\w+)")
+_NAMES_STATEMENT = re.compile(r"^-- name: (\w+)", re.MULTILINE)
 
 
 class TestMap:
@@ -114,7 +115,37 @@ def users_of(name: str) -> set[str]:
         names |= constants
     for file in _sources():
         users |= {function for function, words in _functions(file) if not names.isdisjoint(words)}
+        for statement, _, text in statements_of(file.with_suffix(".sql")):
+            if any(n in text for n in names):
+                users |= users_of_statement(file, statement)
     return users
+
+
+def users_of_statement(path: Path, name: str) -> set[str]:
+    """Return the functions that use a statement of the file beside their module, directly or through a constant."""
+    file = path.with_suffix(".py")
+    users = {function for function, words in _functions(file) if {"_Sql", name} <= words}
+    return users.union(
+        *(users_of(constant) for constant, text in _constants(file) if re.search(rf"_Sql\.{name}\b", text))
+    )
+
+
+def is_of_functions(file: str) -> bool:
+    """Return whether a file has SQL functions, and not statements."""
+    return file.endswith(("functions.sql", "retired.sql")) and not file.endswith("sql_functions.sql")
+
+
+def statements_of(path: Path) -> list[tuple[str, int, str]]:
+    """Return the statements of a file, each with its name, line and text; none if there is no such file."""
+    if not path.exists() or is_of_functions(path.name):
+        return []
+    text = path.read_text()
+    starts = [*_NAMES_STATEMENT.finditer(text)]
+    ends = [start.start() for start in starts[1:]] + [len(text)]
+    return [
+        (start[1], text.count("\n", 0, start.start()) + 1, text[start.end() : end])
+        for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 def sql_functions(text: str) -> list[tuple[str, str]]:

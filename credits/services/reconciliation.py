@@ -16,69 +16,18 @@ from django.db.models.functions import Greatest, Now
 
 from credits.models import CreditAccount, CreditEntry, CreditHold, ReconciliationRun
 from gateway.common.leases import try_lease
+from gateway.common.statements import Statements
 
 logger = logging.getLogger(__name__)
 # More findings would add no information, and the row stays readable.
 MAX_STORED_FINDINGS = 1000
 
-_FIND_DIFFERENCES = """
-WITH posted AS (
-    SELECT account_id, count(*) AS entries, sum(amount) AS total FROM credits_entry GROUP BY account_id
-), open_holds AS (
-    SELECT account_id, sum(amount) AS total, count(*) AS holds
-    FROM credits_hold WHERE status = 'HELD' GROUP BY account_id
-), chain AS (
-    SELECT id, account_id, account_version, balance_before,
-           lag(account_version, 1, 0::bigint) OVER newest_last AS last_version,
-           lag(balance_after, 1, 0::bigint) OVER newest_last AS last_after
-    FROM credits_entry WINDOW newest_last AS (PARTITION BY account_id ORDER BY account_version)
-)
-SELECT 'balance is the sum of the entries', account.id, account.id, coalesce(posted.total, 0), account.balance
-FROM credits_account AS account LEFT JOIN posted ON posted.account_id = account.id
-WHERE account.balance <> coalesce(posted.total, 0)
-UNION ALL
-SELECT 'version is the number of entries', account.id, account.id, coalesce(posted.entries, 0), account.version
-FROM credits_account AS account LEFT JOIN posted ON posted.account_id = account.id
-WHERE account.version <> coalesce(posted.entries, 0)
-UNION ALL
-SELECT 'held is the sum of the open holds', account.id, account.id, coalesce(open_holds.total, 0), account.held
-FROM credits_account AS account LEFT JOIN open_holds ON open_holds.account_id = account.id
-WHERE account.held <> coalesce(open_holds.total, 0)
-UNION ALL
-SELECT 'open_holds is the number of open holds', account.id, account.id, coalesce(open_holds.holds, 0),
-       account.open_holds
-FROM credits_account AS account LEFT JOIN open_holds ON open_holds.account_id = account.id
-WHERE account.open_holds <> coalesce(open_holds.holds, 0)
-UNION ALL
-SELECT 'an entry follows the version before it', account_id, id, last_version + 1, account_version
-FROM chain WHERE account_version <> last_version + 1
-UNION ALL
-SELECT 'an entry starts where the one before it ended', account_id, id, last_after, balance_before
-FROM chain WHERE balance_before <> last_after
-UNION ALL
-SELECT 'an entry has an account', account_id, id, account_id, NULL
-FROM credits_entry AS entry WHERE NOT EXISTS (SELECT FROM credits_account WHERE id = entry.account_id)
-UNION ALL
-SELECT 'a hold has an account', account_id, id, account_id, NULL
-FROM credits_hold AS hold WHERE NOT EXISTS (SELECT FROM credits_account WHERE id = hold.account_id)
-UNION ALL
-SELECT 'a captured hold is charged to its account by its entry', hold.account_id, hold.id,
-       -hold.captured_amount, entry.amount
-FROM credits_hold AS hold
-LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id AND entry.account_id = hold.account_id
-WHERE hold.status = 'CAPTURED' AND entry.amount IS DISTINCT FROM -hold.captured_amount
-UNION ALL
-SELECT 'a relay charge belongs to a captured hold', account_id, id, 0, amount
-FROM credits_entry AS entry
-WHERE source = 'RELAY_TRANSACTION' AND NOT EXISTS (SELECT FROM credits_hold WHERE entry_id = entry.id)
-    AND NOT EXISTS (
-        SELECT FROM credits_entry AS reversal
-        WHERE reversal.key = 'reversal:' || entry.key AND reversal.account_id = entry.account_id
-            AND reversal.amount = -entry.amount
-    )
-"""
 # Further rules by name: SELECTs of rule, account, row, expected and actual value, like those above.
 _further_rules: dict[str, str] = {}
+
+
+class _Sql(Statements, file=__file__):
+    find_differences: str
 
 
 def add_rules(name: str, sql: str) -> None:
@@ -107,7 +56,7 @@ def find_differences() -> list[Finding]:
     with transaction.atomic(), connection.cursor() as cursor:
         # Reading the whole ledger takes longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
-        rules = "\nUNION ALL\n".join([_FIND_DIFFERENCES, *_further_rules.values()])
+        rules = "\nUNION ALL\n".join([_Sql.find_differences, *_further_rules.values()])
         cursor.execute(f"{rules}\nORDER BY 2, 3, 1")
         rows = cursor.fetchall()
     return [

@@ -8,6 +8,12 @@ conditional update of the day's row counts each, so concurrent ones never exceed
 from django.db import transaction
 
 from gateway.common import db
+from gateway.common.statements import Statements
+
+
+class _Sql(Statements, file=__file__):
+    lock_today: str
+    recount_today: str
 
 
 def take_for_check_in(*, credits: int) -> bool:
@@ -20,20 +26,5 @@ def recount_today() -> None:
     """Reduce the day's count by the debt that holds have taken but not used."""
     with transaction.atomic(durable=True):
         # The next statement sees holds that commit while this one waits for the row.
-        if db.first_row(_LOCK_TODAY, {}) is not None:
-            db.all_rows(_RECOUNT_TODAY, {})
-
-
-_LOCK_TODAY = """
-SELECT day FROM credits_unbackedday WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date FOR NO KEY UPDATE
-"""
-# Counts the part of each hold's new debt that it has used or may still use.
-_RECOUNT_TODAY = """
-UPDATE credits_unbackedday AS today SET debt = (
-    SELECT coalesce(sum(CASE hold.status WHEN 'HELD' THEN hold.debt
-                        ELSE greatest(0, hold.debt - hold.amount + coalesce(hold.captured_amount, 0)) END), 0)
-    FROM credits_hold AS hold WHERE hold.debt > 0 AND hold.debt_day = today.day
-)
-WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date
-RETURNING debt
-"""
+        if db.first_row(_Sql.lock_today, {}) is not None:
+            db.all_rows(_Sql.recount_today, {})

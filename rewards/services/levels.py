@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
+from gateway.common.statements import Statements
 from rewards.errors import InvalidLevels
 from rewards.models import Badge
 from rewards.rules import level_faults
@@ -31,16 +32,8 @@ TERMS = (
 _RANGE = {"exp_lower_bound", "exp_upper_bound"}
 
 
-# One pass over all progress rows. `rewards_badge_at` cannot be used, since the changed levels are not stored;
-# `width_bucket` counts the lower bounds that an experience has reached.
-_COUNT = """
-SELECT width_bucket(experience, %(before)s::bigint[]), width_bucket(experience, %(after)s::bigint[]), count(*)
-FROM (
-    SELECT CASE %(track)s WHEN 'PERMANENT' THEN permanent_experience ELSE subscriber_experience END AS experience
-    FROM rewards_progress
-) AS progress
-GROUP BY 1, 2 ORDER BY 1, 2
-"""
+class _Sql(Statements, file=__file__):
+    count: str
 
 
 class _Transition(NamedTuple):
@@ -194,7 +187,7 @@ def _count(track: str, before: Sequence[Badge], after: Sequence[Badge]) -> list[
         "after": [level.exp_lower_bound for level in after],
     }
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT, params)
+        cursor.execute(_Sql.count, params)
         return [_Transition(old[now - 1], after[then - 1], users) for now, then, users in cursor.fetchall()]
 
 

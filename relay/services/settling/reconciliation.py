@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import connection, transaction
 
-from credits.models import HoldStatus, ReconciliationRun
+from credits.models import ReconciliationRun
 from credits.services.reconciliation import Comparison, run
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.types import ChainView, Receipt
 from gateway.common import db
-from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction
+from gateway.common.statements import Statements, literals
+from relay.models import SQL, Attempt
 from relay.pricing import cost_in_credits
 from relay.services.sending import cancellation
 from relay.services.settling.reorganisations import OVERTAKEN
@@ -30,108 +31,12 @@ DAYS = 40
 RECEIPT_DAYS = 2
 BATCH_SIZE = 200
 
-_FIND_DIFFERENCES = f"""
-WITH settled AS (
-    SELECT call.id, call.status, call.settled_at, call.real_cost, hold.id AS hold_id,
-           hold.amount + coalesce(of_sponsor.amount, 0) AS amount,
-           coalesce(hold.captured_amount, 0) + coalesce(of_sponsor.captured_amount, 0) AS captured,
-           of_sponsor.id AS sponsor_hold_id, of_sponsor.amount AS sponsor_amount,
-           coalesce(of_sponsor.captured_amount, 0) AS sponsor_captured,
-           ceil(call.real_cost * version.share_percent / 100.0) AS sponsor_part,
-           mined.succeeded, mined.id AS attempt_id,
-           CASE WHEN mined.kind = '{Attempt.Kind.CALL}' AND call.failure_code <> '{OVERTAKEN}'
-                THEN ceil(mined.gas_used::numeric * mined.effective_gas_price_wei / %(credit_wei)s)
-                ELSE 0 END AS cost
-    FROM relay_relaytransaction AS call
-    JOIN credits_hold AS hold ON hold.id = call.hold_id
-    LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
-    LEFT JOIN sponsors_policyversion AS version ON version.id = sponsored.version_id
-    LEFT JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
-    LEFT JOIN relay_attempt AS mined ON mined.relay_transaction_id = call.id
-         AND mined.chain_id = call.chain_id AND mined.transaction_hash = call.transaction_hash
-         AND mined.status = '{Attempt.Status.MINED}'
-    WHERE call.settled_at IS NOT NULL
-), released AS (
-    SELECT object_id FROM django_admin_log
-    WHERE content_type_id = (
-        SELECT id FROM django_content_type WHERE app_label = 'credits' AND model = 'credithold'
-    ) AND change_message LIKE %(released)s
-)
-SELECT 'the cost is the gas of the attempt that was mined, at its price', id, attempt_id, cost, real_cost::numeric
-FROM settled WHERE settled_at >= %(since)s AND real_cost <> cost
-UNION ALL
-SELECT 'captured is the cost, and never more than was held', id, hold_id, least(real_cost, amount), captured
-FROM settled WHERE captured <> least(real_cost, amount)
-    AND NOT (captured = 0 AND hold_id::text IN (SELECT object_id FROM released))
-UNION ALL
-SELECT 'a sponsor pays its part, and never more than was held for it', id, sponsor_hold_id,
-       least(sponsor_part, sponsor_amount), sponsor_captured
-FROM settled WHERE sponsor_captured <> least(sponsor_part, sponsor_amount)
-UNION ALL
-SELECT 'a sponsor''s hold is open while its call is in progress', call.id, of_sponsor.id,
-       (call.status IN {IN_PROGRESS_SQL})::integer, (of_sponsor.status = '{HoldStatus.HELD}')::integer
-FROM sponsors_sponsoredcall AS sponsored
-JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
-JOIN relay_relaytransaction AS call ON call.hold_id = sponsored.hold_id
-WHERE (call.status IN {IN_PROGRESS_SQL}) <> (of_sponsor.status = '{HoldStatus.HELD}')
-UNION ALL
-SELECT 'a success was mined, and succeeded', id, attempt_id, 1, CASE WHEN succeeded THEN 1 ELSE 0 END
-FROM settled WHERE status = '{RelayTransaction.Status.SUCCESS}' AND succeeded IS NOT TRUE
-UNION ALL
-SELECT 'a call in progress has an open hold', call.id, hold.id, 1, 0
-FROM relay_relaytransaction AS call JOIN credits_hold AS hold ON hold.id = call.hold_id
-WHERE call.status IN {IN_PROGRESS_SQL} AND hold.status <> '{HoldStatus.HELD}'
-UNION ALL
-SELECT 'an open hold has a call in progress', call.id, hold.id, 0, hold.amount
-FROM credits_hold AS hold LEFT JOIN relay_relaytransaction AS call ON call.hold_id = hold.id
-WHERE hold.status = '{HoldStatus.HELD}' AND hold.key LIKE 'relay:%%'
-    AND (call.id IS NULL OR call.status NOT IN {IN_PROGRESS_SQL})
-UNION ALL
-SELECT 'a mined attempt has a whole receipt', relay_transaction_id, id, 1, 0
-FROM relay_attempt
-WHERE status = '{Attempt.Status.MINED}' AND (block_number IS NULL OR block_hash = '' OR succeeded IS NULL
-    OR gas_used IS NULL OR effective_gas_price_wei IS NULL)
-ORDER BY 2, 3, 1
-"""  # noqa: S608 - constants of our own
 
-# Attempts of a batch of settled calls whose blocks are final; without a final block, of all settled calls.
-_SETTLED = f"""
-SELECT call.id, call.failure_code, call.real_cost, attempt.id, attempt.kind, attempt.transaction_hash,
-       attempt.status = '{Attempt.Status.MINED}', attempt.block_number, attempt.block_hash, attempt.succeeded,
-       attempt.gas_used, attempt.effective_gas_price_wei
-FROM (
-    SELECT id, failure_code, real_cost FROM relay_relaytransaction AS call
-    WHERE chain_id = %(chain)s AND id > %(last)s AND settled_at >= %(since)s
-      AND created_at >= %(since)s::timestamptz - interval '1 day' AND NOT EXISTS (
-        SELECT FROM relay_attempt AS young JOIN relay_finalblock AS final ON final.chain_id = young.chain_id
-        WHERE young.relay_transaction_id = call.id AND young.block_number > final.number
-    )
-    ORDER BY id LIMIT %(most)s
-) AS call
-JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-ORDER BY call.id, attempt.id
-"""  # noqa: S608 - constants of our own
-
-# For each relayer: the account nonces taken, those of final attempts, the balance, and whether it is idle.
-_RELAYERS = f"""
-SELECT relayer.id, relayer.address, relayer.next_account_nonce, coalesce((
-           SELECT account_nonce + 1 FROM relay_attempt AS attempt
-           LEFT JOIN relay_finalblock AS final ON final.chain_id = attempt.chain_id
-           WHERE attempt.relayer_id = relayer.id AND attempt.status = '{Attempt.Status.MINED}'
-             AND (final.number IS NULL OR attempt.block_number <= final.number)
-           ORDER BY account_nonce DESC LIMIT 1
-       ), 0), relayer.balance_wei, relayer.next_account_nonce <= relayer.mined_account_nonce
-FROM relay_relayer AS relayer
-WHERE relayer.chain_id = %(chain)s AND relayer.retired_at IS NULL AND relayer.synced_at IS NOT NULL
-ORDER BY relayer.id
-"""  # noqa: S608 - constants of our own
-
-_COUNT = f"""
-SELECT count(*) FILTER (WHERE settled_at IS NOT NULL), count(*) FILTER (WHERE settled_at IS NULL),
-       (SELECT count(*) FROM relay_attempt WHERE status = '{Attempt.Status.MINED}'),
-       (SELECT count(*) FROM credits_hold WHERE status = '{HoldStatus.HELD}' AND key LIKE 'relay:%%')
-FROM relay_relaytransaction
-"""  # noqa: S608 - constants of our own
+class _Sql(Statements, file=__file__, shared=SQL, overtaken=literals(OVERTAKEN)):
+    find_differences: str
+    settled: str
+    relayers: str
+    count: str
 
 
 class Finding(NamedTuple):
@@ -163,7 +68,7 @@ def find_differences(*, since: datetime) -> list[Finding]:
             "since": since,
             "released": f'%"action": "{cancellation.RELEASED}"%',
         }
-        cursor.execute(_FIND_DIFFERENCES, params)
+        cursor.execute(_Sql.find_differences, params)
         rows = cursor.fetchall()
     return [
         Finding(rule, call_id, row_id, int(expected), int(actual))
@@ -214,7 +119,7 @@ class _Row(NamedTuple):
 
 def _settled_after(last_id: int, since: datetime) -> list[_Row]:
     params = {"chain": get_chain().id, "since": since, "last": last_id, "most": BATCH_SIZE}
-    return [_Row._make(row) for row in db.all_rows(_SETTLED, params)]
+    return [_Row._make(row) for row in db.all_rows(_Sql.settled, params)]
 
 
 def _ask_nodes(*, transaction_hashes: Sequence[str] = (), accounts: Sequence[str] = ()) -> ChainView:
@@ -250,12 +155,12 @@ def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
 
 def _compare_relayers() -> list[Finding]:
     params = {"chain": get_chain().id}
-    before = db.all_rows(_RELAYERS, params)
+    before = db.all_rows(_Sql.relayers, params)
     if not before:
         return []
     view = _ask_nodes(accounts=[row[1] for row in before])
     findings = []
-    for old, new in zip(before, db.all_rows(_RELAYERS, params), strict=False):
+    for old, new in zip(before, db.all_rows(_Sql.relayers, params), strict=False):
         row_id, address, _, mined_nonces, balance_wei, is_idle = old
         account = view.account(address)
         # The rows were read before and after the chain, so the chain's number must lie between theirs.
@@ -309,6 +214,6 @@ def _compare(since: datetime, receipts_since: datetime) -> Comparison:
 
 def _counts() -> dict[str, int]:
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT, [])
+        cursor.execute(_Sql.count, [])
         [row] = cursor.fetchall()
     return dict(zip(("settled calls", "calls in progress", "mined attempts", "open holds"), row, strict=True))

@@ -15,9 +15,14 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call
 from gateway.chain.types import SentTransaction
-from relay.models import Attempt, GapFiller, Relayer, RelayTransaction, TopUp, Treasury
+from gateway.common.statements import Statements
+from relay.models import SQL, Attempt, GapFiller, Relayer, RelayTransaction, TopUp, Treasury
 from relay.pricing import cost_in_credits
 from users.models import User
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    first_unexplained: str
 
 
 class Unrecorded(NamedTuple):
@@ -86,7 +91,7 @@ def _first_unexplained(counts: dict[int, int]) -> int | None:
     with transaction.atomic(), connection.cursor() as cursor:
         # Reading all attempts may take longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
-        cursor.execute(_FIRST_UNEXPLAINED, params)
+        cursor.execute(_Sql.first_unexplained, params)
         rows: list[tuple[int | None, int, int]] = cursor.fetchall()
     [(first, relayers, recorded)] = rows
     if recorded < relayers:
@@ -118,42 +123,3 @@ def _explained(sent: SentTransaction) -> Unrecorded:
     user_id = User.objects.filter(profile_address=profile).values_list("pk", flat=True).first()
     same_id = rows.filter(relay_nonce=call[1]).values_list("pk", flat=True).first()
     return Unrecorded(sent, profile, user_id, same_id)
-
-
-# For each relayer: the lowest account nonce since its first attempt that the chain has used and that neither a mined
-# attempt nor a gap filler of ours has. A relayer without attempts counts if the chain is, or was, ahead of it. The
-# block is that of the newest attempt before that account nonce, else of the newest one mined before that time.
-_FIRST_UNEXPLAINED = f"""
-SELECT min(block.number), count(*), count(block.number)
-FROM unnest(%(relayers)s::bigint[], %(counts)s::bigint[]) AS account (relayer_id, used)
-JOIN relay_relayer AS relayer ON relayer.id = account.relayer_id
-LEFT JOIN LATERAL (
-    SELECT account_nonce, created_at FROM relay_attempt AS attempt WHERE attempt.relayer_id = account.relayer_id
-    ORDER BY account_nonce LIMIT 1
-) AS first ON true
-CROSS JOIN LATERAL (
-    SELECT used_nonce AS account_nonce FROM generate_series(coalesce(first.account_nonce, CASE
-        WHEN relayer.quarantined_at IS NOT NULL OR relayer.next_account_nonce < account.used THEN account.used - 1
-    END), account.used - 1) AS used_nonce
-    WHERE NOT EXISTS (
-        SELECT FROM relay_attempt AS attempt
-        WHERE attempt.relayer_id = account.relayer_id AND attempt.account_nonce = used_nonce
-          AND attempt.status = '{Attempt.Status.MINED}'
-    ) AND NOT EXISTS (
-        SELECT FROM relay_gapfiller AS filler
-        WHERE filler.relayer_id = account.relayer_id AND filler.account_nonce = used_nonce
-    )
-    ORDER BY used_nonce LIMIT 1
-) AS lowest
-CROSS JOIN LATERAL (
-    SELECT coalesce((
-        SELECT block_number FROM relay_attempt AS attempt
-        WHERE attempt.relayer_id = account.relayer_id AND attempt.account_nonce < lowest.account_nonce
-          AND attempt.status = '{Attempt.Status.MINED}'
-        ORDER BY account_nonce DESC LIMIT 1
-    ), (
-        SELECT max(block_number) FROM relay_attempt AS attempt
-        WHERE attempt.mined_at < coalesce(first.created_at, relayer.quarantined_at, now())
-    )) AS number
-) AS block
-"""  # noqa: S608 - constants of our own

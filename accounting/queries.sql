@@ -1,6 +1,6 @@
 -- name: gas
--- The cost of the gas of mined attempts in wei, by day, entry, and the account that paid: a user's, a sponsor's, or
--- none. A call that both paid is divided as their charges are. `oldest` limits how far back the index is read.
+-- The cost of the gas of mined attempts in wei, by day, the account that pays, and its entry, if it was charged. The
+-- gas of a call that a user and a sponsor paid is divided as their charges are. `oldest` limits what is read.
 SELECT payer.account_id, payer.user_id, sponsor.slug, payer.entry_id,
        (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day, sum(payer.wei)
 FROM relay_attempt AS attempt

@@ -1,5 +1,5 @@
 -- name: grants
--- Gives the role every privilege on rows, and no other. `_withheld` takes some back.
+-- Lets the role read and write the rows of every table, and nothing else. `_withheld` takes some of it back.
 REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role};
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM {role};
 GRANT USAGE ON SCHEMA public TO {role};

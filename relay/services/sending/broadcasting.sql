@@ -38,7 +38,8 @@ ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence LIMIT 200
 
 -- name: unmined
 -- Attempts of one call that were broadcast and are not mined.
-SELECT @columns@ FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+SELECT @columns@ FROM relay_relaytransaction AS call
+JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 WHERE call.id = %(transaction)s AND call.chain_id = %(chain)s AND call.settled_at IS NULL
   AND attempt.status = @sent@
 ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence

@@ -7,29 +7,32 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _contracts() -> list[dict[str, Any]]:
-    contracts: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
-        "importlinter"
-    ]["contracts"]
-    return contracts
+LINTER: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+PACKAGES, _, LAYERS_OF_APPS = LINTER["contracts"][:3]
 
 
 def _layered() -> set[str]:
-    return {name.strip() for line in _contracts()[0]["layers"] for name in line.replace("|", ":").split(":")}
+    return {name.strip() for line in PACKAGES["layers"] for name in line.replace("|", ":").split(":")}
 
 
 def _apps() -> set[str]:
     return {path.parent.name for path in ROOT.glob("*/apps.py")}
 
 
+def test_the_contract_reads_every_package() -> None:
+    folders = (ROOT, ROOT / "tools", ROOT / "tools" / "stripe_double")
+    packages = {path.parent.name for folder in folders for path in folder.glob("*/__init__.py")}
+    assert packages == set(LINTER["root_packages"])
+
+
 def test_every_app_has_its_layer() -> None:
-    # The signer is a process of its own, and no app of Django's.
-    assert _apps() | {"signer"} == {name for name in _layered() if "." not in name}
+    # The signer is a separate process without Django, and the Stripe double a separate program.
+    assert _apps() | {"signer", "stripe_double"} == {name for name in _layered() if "." not in name}
 
 
 def test_the_layers_inside_every_app_are_held() -> None:
-    assert _apps() - {"backoffice"} == set(_contracts()[2]["containers"])
-    assert _contracts()[2]["exhaustive"]
+    assert _apps() - {"backoffice"} == set(LAYERS_OF_APPS["containers"])
+    assert LAYERS_OF_APPS["exhaustive"]
 
 
 def test_the_page_about_the_architecture_names_every_package() -> None:

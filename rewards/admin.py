@@ -31,7 +31,9 @@ from gateway.staff.form_kinds import form_kind
 from gateway.staff.models import ApprovalRequest
 from rewards.errors import InvalidLevels
 from rewards.models import (
+    FRACTIONS,
     MAX_MODIFIER_SUM,
+    TERMS,
     Badge,
     BadgeTrack,
     CashbackEntry,
@@ -129,7 +131,7 @@ class BadgeForm(forms.ModelForm[Badge]):
 
     class Meta:
         model = Badge
-        fields: ClassVar = ("track", "name", "exp_lower_bound", *levels.TERMS)
+        fields: ClassVar = ("track", "name", "exp_lower_bound", *TERMS)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -157,15 +159,10 @@ class BadgeForm(forms.ModelForm[Badge]):
 
 
 def _check_badge(badge: Badge) -> None:
-    if max(getattr(badge, term) for term in _FRACTIONS) > 1:
+    if max(getattr(badge, term) for term in FRACTIONS) > 1:
         raise AboveCeiling("A badge's bonus is at most 100 %.")
     if badge.acceptable_credit_debt > settings.CEILING_BADGE_DEBT:
         raise AboveCeiling(f"A badge's debt limit is at most {settings.CEILING_BADGE_DEBT:,} credits.")
-
-
-_FRACTIONS = [
-    term for term in levels.TERMS if term.startswith("bonus_creds") or term == "credits_back_percent"
-]
 
 
 def _removed(approval: ApprovalRequest) -> Done:
@@ -233,7 +230,7 @@ class BadgeAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Badge]):
         save=lambda badge, values: levels.save_badge(badge=badge),
     )
     staff_actions = (REMOVE_BADGE,)
-    percents = tuple(_FRACTIONS)
+    percents = FRACTIONS
     list_display = (
         "name",
         "track",
@@ -246,7 +243,7 @@ class BadgeAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Badge]):
     )
     list_filter = ("track",)
     ordering = ("track", "exp_lower_bound")
-    fields = (*BadgeForm.Meta.fields[:3], "exp_upper_bound", *levels.TERMS)
+    fields = (*BadgeForm.Meta.fields[:3], "exp_upper_bound", *TERMS)
     readonly_fields = ("exp_upper_bound",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Badge | None = None) -> Any:

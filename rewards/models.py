@@ -59,7 +59,8 @@ def _fraction(help_text: str) -> "models.DecimalField[Decimal, Decimal]":
     return models.DecimalField(max_digits=7, decimal_places=4, default=Decimal(0), help_text=help_text)
 
 
-_BONUSES = ("bonus_creds_push_ads", "bonus_creds_video_ads", "bonus_creds_offerwall", "bonus_creds_surveys")
+_PLACE = ("id", "track", "name", "exp_lower_bound", "exp_upper_bound")
+BONUSES = ("bonus_creds_push_ads", "bonus_creds_video_ads", "bonus_creds_offerwall", "bonus_creds_surveys")
 
 _REFUSE_INVALID_LEVELS = """
 IF EXISTS (
@@ -120,7 +121,7 @@ class Badge(models.Model):
                 name="rewards_badge_range_fits_json",
             ),
             models.CheckConstraint(
-                condition=Q(**{f"{name}__range": (0, LARGEST_BONUS) for name in _BONUSES}),
+                condition=Q(**{f"{name}__range": (0, LARGEST_BONUS) for name in BONUSES}),
                 name="rewards_badge_bonuses_in_range",
                 violation_error_message="A bonus is a fraction from 0 to 10.",
             ),
@@ -151,6 +152,11 @@ class Badge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.get_track_display().lower()})"
+
+
+# A badge's benefits: every field but its place on the track.
+TERMS = tuple(field.name for field in Badge._meta.local_fields if field.name not in _PLACE)
+FRACTIONS = (*BONUSES, "credits_back_percent")
 
 
 class Progress(models.Model):

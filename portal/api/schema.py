@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiExample
 from checkin.api.schema import BONUS_RANGES
 from gateway.common.errors import InvalidRequest, NotAuthenticated
 from gateway.common.problems import problem_responses
+from rewards.models import BONUSES, TERMS
 from users.errors import FreshSignInRequired
 
 DASHBOARD = problem_responses(NotAuthenticated)
@@ -71,12 +72,9 @@ def _badge(lower: int, upper: int, *, bonus: float, back: float, debt: int, drop
     return {
         "exp_lower_bound": lower,
         "exp_upper_bound": upper,
+        **dict.fromkeys(TERMS, 0),
+        **dict.fromkeys(BONUSES, bonus),
         "exp_growth_rate": 1.0,
-        "bonus_creds_push_ads": bonus,
-        "bonus_creds_video_ads": bonus,
-        "bonus_creds_offerwall": bonus,
-        "bonus_creds_surveys": bonus,
-        "bonus_daily_check_in_attempts": 0,
         "credits_back_percent": back,
         "acceptable_credit_debt": debt,
         "related_check_in_drops": drops,

@@ -18,7 +18,7 @@ from payments.models import Subscription
 from portal.dashboard import AccountSummary, Dashboard
 from relay.models import RelayTransaction
 from relay.queries.reports import credits_of
-from rewards.models import Badge, Modifier, ModifierType
+from rewards.models import FRACTIONS, TERMS, Badge, Modifier, ModifierType
 from users.models import AccountDeletion
 
 # The sources of entries in a list of earnings: all except relay charges.
@@ -65,14 +65,17 @@ class BadgeSerializer(serializers.Serializer[Any]):
         help_text=f"Lower bound of the next badge; {SAFE_INTEGER_MAX} at the top."
     )
     exp_growth_rate = FractionField(help_text="Multiplies experience gained on this track.")
-    bonus_creds_push_ads = FractionField()
-    bonus_creds_video_ads = FractionField()
-    bonus_creds_offerwall = FractionField()
-    bonus_creds_surveys = FractionField()
-    bonus_daily_check_in_attempts = serializers.IntegerField()
-    credits_back_percent = FractionField()
-    acceptable_credit_debt = serializers.IntegerField()
     related_check_in_drops = serializers.IntegerField(help_text="The drop table in force; 0 without one.")
+
+    def get_fields(self) -> dict[str, Any]:
+        declared = super().get_fields()
+        drops = declared.pop("related_check_in_drops")
+        terms = {
+            term: FractionField() if term in FRACTIONS else serializers.IntegerField()
+            for term in TERMS
+            if term not in declared
+        }
+        return {**declared, **terms, "related_check_in_drops": drops}
 
 
 class ProfileField(AddressField):

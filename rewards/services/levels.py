@@ -14,20 +14,9 @@ from django.db import connection, transaction
 
 from gateway.common.statements import Statements
 from rewards.errors import InvalidLevels
-from rewards.models import Badge
+from rewards.models import TERMS, Badge
 from rewards.rules import level_faults
 
-# A badge's benefits, in the order of the model.
-TERMS = (
-    "exp_growth_rate",
-    "bonus_creds_push_ads",
-    "bonus_creds_video_ads",
-    "bonus_creds_offerwall",
-    "bonus_creds_surveys",
-    "bonus_daily_check_in_attempts",
-    "credits_back_percent",
-    "acceptable_credit_debt",
-)
 # Ranges are validated with all changed badges of the track, not against the stored neighbours.
 _RANGE = {"exp_lower_bound", "exp_upper_bound"}
 

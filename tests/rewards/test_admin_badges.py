@@ -10,8 +10,7 @@ from django.test import Client
 
 from gateway.staff.audit import details_of
 from gateway.staff.models import ApprovalRequest
-from rewards.models import Badge, BadgeTrack, Modifier, Progress
-from rewards.services import levels
+from rewards.models import TERMS, Badge, BadgeTrack, Modifier, Progress
 from tests.factories import UserFactory
 from tests.rewards.rows import set_experience
 from tests.staff import address_of, approve, browser_of, confirm, confirmed, member, messages_of, saved
@@ -35,7 +34,7 @@ def page_of(badge: Badge, page: str = "change") -> str:
 
 
 def terms_of(badge: Badge, **changes: object) -> dict[str, Any]:
-    names = ("name", "exp_lower_bound", *levels.TERMS)
+    names = ("name", "exp_lower_bound", *TERMS)
     return {name: getattr(badge, name) for name in names} | changes
 
 

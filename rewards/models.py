@@ -7,7 +7,7 @@ whole track at commit. `functions.sql` finds the badge of an experience.
 
 from decimal import Decimal
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pgtrigger
 from django.conf import settings
@@ -55,8 +55,10 @@ def _no_overlap(track: BadgeTrack) -> ExclusionConstraint:
     )
 
 
-def _fraction(help_text: str) -> "models.DecimalField[Decimal, Decimal]":
-    return models.DecimalField(max_digits=7, decimal_places=4, default=Decimal(0), help_text=help_text)
+def _fraction(help_text: str, **options: Any) -> "models.DecimalField[Decimal, Decimal]":
+    return models.DecimalField(
+        max_digits=7, decimal_places=4, default=Decimal(0), help_text=help_text, **options
+    )
 
 
 _PLACE = ("id", "track", "name", "exp_lower_bound", "exp_upper_bound")

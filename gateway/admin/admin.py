@@ -94,24 +94,19 @@ class LoginAdmin(_LoginAttempts, AccessLogAdmin):  # type: ignore[misc]
     """Logins and logouts."""
 
 
-# Texts for the stages of the entries that `approvals` writes.
-_STAGES = {"asked": "Asked for", "out": "Carried out", "rejected": "Rejected"}
-
-
-def _request_of(entry: LogEntry) -> int | None:
-    """Return the id of the entry's approval request; None without one."""
-    pair = audit.details_of(entry).get("changes", {}).get("request", ())
-    return int(pair[1]) if len(pair) == 2 and str(pair[1]).isdigit() else None
+# Texts for the statuses that a request has when `approvals` writes an entry about it.
+_STAGES = {
+    ApprovalRequest.Status.WAITING: "Asked for",
+    ApprovalRequest.Status.DONE: "Carried out",
+    ApprovalRequest.Status.REJECTED: "Rejected",
+}
 
 
 def _approval_of(entry: LogEntry) -> ApprovalRequest | None:
-    number = _request_of(entry)
+    """Return the request of which the entry is a stage; None without one."""
+    stage = audit.details_of(entry).get("approval")
     rows = ApprovalRequest.objects.select_related("requested_by", "decided_by")
-    return None if number is None else rows.filter(pk=number).first()
-
-
-def _page_of(request: int) -> str:
-    return reverse("admin:gateway_admin_approvalrequest_change", args=[request])
+    return rows.filter(pk=stage["request"]).first() if stage else None
 
 
 def _wrapped(*lines: Any) -> SafeString:
@@ -149,14 +144,12 @@ class AuditLogAdmin(ReadOnlyAdmin):
     @admin.display(description="what")
     def what(self, entry: LogEntry) -> SafeString:
         """The action, with the stage of its approval request, if it has one."""
-        name, _, stage = audit.sentence_of(entry).rpartition(" ")
-        if _request_of(entry) is None or stage not in _STAGES:
-            name, stage = audit.sentence_of(entry), ""
-        name = name.removesuffix(" carried")
+        stage = audit.details_of(entry).get("approval")
+        name = stage["kind"] if stage else audit.sentence_of(entry)
         titles = {kind.name: kind.title for kind in approval_kinds.kinds()}
         return _wrapped(
             titles.get(name, name[:1].upper() + name[1:].replace("_", " ")),
-            format_html("<strong>{}</strong>", _STAGES[stage]) if stage else "",
+            format_html("<strong>{}</strong>", _STAGES[stage["status"]]) if stage else "",
         )
 
     @admin.display(description="about")
@@ -176,12 +169,14 @@ class AuditLogAdmin(ReadOnlyAdmin):
 
     @admin.display(description="from → to")
     def changes(self, entry: LogEntry) -> SafeString:
-        pairs: dict[str, list[Any]] = audit.details_of(entry).get("changes", {})
-        request = _request_of(entry)
+        details = audit.details_of(entry)
         model = entry.content_type.model_class() if entry.content_type else None
-        lines = columns.lines(model, {name: pair for name, pair in pairs.items() if name != "request"})
-        link = format_html('<a href="{}">request {}</a>', _page_of(request), request) if request else ""
-        return _wrapped(*lines, link)
+        lines = columns.lines(model, details.get("changes", {}))
+        if "approval" not in details:
+            return _wrapped(*lines)
+        request = details["approval"]["request"]
+        page = reverse("admin:gateway_admin_approvalrequest_change", args=[request])
+        return _wrapped(*lines, format_html('<a href="{}">request {}</a>', page, request))
 
     @admin.display(description="requested by")
     def requested(self, entry: LogEntry) -> str:

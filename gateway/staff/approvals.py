@@ -296,7 +296,8 @@ def _log(approval: ApprovalRequest, stage: str, *, actor: Any, row: Model | None
         row=approval if row is None or row.pk is None else row,
         action=f"{approval.kind} {stage}",
         reason=approval.decision_reason or approval.reason,
-        changes={**changes, "request": ("", str(approval.pk))},
+        changes=changes,
+        approval={"request": approval.pk, "kind": approval.kind, "status": approval.status},
     )
 
 

@@ -8,7 +8,7 @@ old and new values, and the request id. A trigger makes the rows append-only (se
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from django import forms
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -21,6 +21,16 @@ from gateway.common.db import violated_constraint
 from gateway.common.logging import request_id
 
 Changes = Mapping[str, tuple[str, str]]
+
+
+class Approval(TypedDict):
+    """A stage of an approval request: its id, the name of its kind, and the status that it reached."""
+
+    request: int
+    kind: str
+    status: str
+
+
 # For a secret field, the log records only that it changed. The seed of one-time passwords is a field
 # named `key`; a key manager's address is not secret.
 _SECRET = re.compile(r"(^|_)(secret|token|password)s?\d*(_|$)|private_key|^key$")
@@ -38,15 +48,17 @@ def record(
     reason: str = "",
     changes: Changes | None = None,
     decision: str = "",
+    approval: Approval | None = None,
     name: str = "",
 ) -> LogEntry | None:
     """
     Log that `actor` did `action` to `row`, inside the caller's transaction.
 
     `row` need not be stored, because an action may concern all rows of a model; the entry then shows `name`.
-    Only the first entry of a `decision` is written; later calls with the same decision return None.
+    Only the first entry of a `decision` is written; later calls with the same decision return None. With `approval`
+    the entry is a stage of a request.
     """
-    message = [details(action=action, reason=reason, changes=changes or {}, decision=decision)]
+    message = [details(action=action, reason=reason, changes=changes, decision=decision, approval=approval)]
     try:
         with transaction.atomic():
             return LogEntry.objects.create(
@@ -81,21 +93,28 @@ def extracted(pattern: str) -> Func:
 
 
 def details(
-    *, action: str, reason: str = "", changes: Changes | None = None, decision: str = ""
+    *,
+    action: str,
+    reason: str = "",
+    changes: Changes | None = None,
+    decision: str = "",
+    approval: Approval | None = None,
 ) -> dict[str, Any]:
     """Return the object that this service adds to an entry's message."""
-    values = {
+    values: dict[str, Any] = {
         "action": action,
         "reason": reason,
         "changes": {name: list(pair) for name, pair in (changes or {}).items()},
         "requestId": request_id() or "",
     }
+    if approval:
+        values["approval"] = approval
     # A unique index of the log extracts the decision from the text.
     return {**values, "decision": decision} if decision else values
 
 
 def details_of(entry: LogEntry) -> dict[str, Any]:
-    """Return action, reason, changes and request id; empty for entries that carry none."""
+    """Return action, reason, changes, request id, and approval if any; empty for entries that carry none."""
     if not entry.change_message.startswith("["):
         return {}
     return next((part for part in json.loads(entry.change_message) if "requestId" in part), {})

@@ -130,3 +130,16 @@ def test_a_request_and_what_came_of_it_are_told_apart_and_lead_to_one_another(cl
     [entry] = client.get(posted).context["cl"].result_list
     request_page = client.get(reverse("admin:gateway_admin_approvalrequest_change", args=[request.pk]))
     assert reverse("admin:credits_creditentry_change", args=[entry.pk]) in request_page.content.decode()
+
+
+def test_an_action_that_is_called_like_a_stage_is_no_request(client: Client) -> None:
+    row = UserFactory.create()
+    changes = {"request": ("", "5")}
+    with bound_contextvars(request_id=secrets.token_hex(8)):
+        audit.record(actor=member("finance"), row=row, action="save_badge asked", changes=changes)
+    page = client.get(reverse(LIST)).content.decode()
+    assert "Save_badge" not in page
+    assert "Save badge asked" in page
+    assert "request: 5" in page
+    assert "<strong>Asked for</strong>" not in page
+    assert ">request 5</a>" not in page

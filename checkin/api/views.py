@@ -17,7 +17,6 @@ from gateway.web.throttling import user_rate
 from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
 
-# Drops and commitments must not come from a cache.
 _KEY_HEADER = key_header("new for every attempt; a repeat returns the same draw.")
 
 

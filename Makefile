@@ -62,6 +62,7 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	diff -u docs/openapi.yaml var/openapi.yaml
 	$(BIN)/python clients/python/generate.py --check
 	$(NPM) run check
+	$(BIN)/python -m devstack biome check --error-on-warnings
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml deploy/compose.archive.yaml
 
@@ -81,6 +82,7 @@ translations: $(INSTALLED) ## Update and compile the catalogues of the pages for
 format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python -m devstack biome check --write
 
 bench: $(PREPARED) ## Measure relaying under load (ARGS=, such as ARGS="--against COMMIT"; ARGS=--help)
 	@$(BIN)/python -m lab bench $(ARGS)

@@ -21,5 +21,8 @@ const headers = { Authorization: `Bearer ${tokens.data.access}` };
 const page = await client.GET("/api/user/transactions", { headers, params: { query: { limit: 1 } } });
 if (!page.data) throw new Error(page.error.code);
 // Neither currency nor cancelAtEndOfBillingPeriod has to be there.
-const upsert = await client.POST("/api/payments/upsertSubscription", { headers, body: { subscriptionCost: 1000 } });
+const upsert = await client.POST("/api/payments/upsertSubscription", {
+  headers,
+  body: { subscriptionCost: 1000 },
+});
 console.log(`openapi-fetch: ${page.data.results.length} transaction, ${upsert.error?.code ?? "subscribed"}`);

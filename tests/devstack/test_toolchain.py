@@ -10,24 +10,21 @@ import pytest
 from devstack import toolchain
 
 _FOLDER = Path(toolchain.__file__).parent
+_BOTH = pytest.mark.parametrize("folder", [_FOLDER, _FOLDER / "biome"], ids=["devstack", "biome"])
 
 
-@pytest.fixture
-def locked() -> dict[str, dict[str, Any]]:
-    """Return the packages of the lock file by their place."""
-    packages: dict[str, dict[str, Any]] = json.loads((_FOLDER / "package-lock.json").read_text())["packages"]
-    return packages
-
-
-def test_the_lock_file_records_integrity_and_no_address(locked: dict[str, dict[str, Any]]) -> None:
-    text = (_FOLDER / "package-lock.json").read_text()
+@_BOTH
+def test_the_lock_file_records_integrity_and_no_address(folder: Path) -> None:
+    text = (folder / "package-lock.json").read_text()
+    packages: dict[str, dict[str, Any]] = json.loads(text)["packages"]
     assert "resolved" not in text
     assert "://" not in text
-    assert all(entry["integrity"].startswith("sha512-") for place, entry in locked.items() if place)
+    assert all(entry["integrity"].startswith("sha512-") for place, entry in packages.items() if place)
 
 
-def test_every_version_is_exact() -> None:
-    wanted = json.loads((_FOLDER / "package.json").read_text())["dependencies"]
+@_BOTH
+def test_every_version_is_exact(folder: Path) -> None:
+    wanted = json.loads((folder / "package.json").read_text())["dependencies"]
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values())
 
 

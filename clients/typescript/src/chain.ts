@@ -43,7 +43,11 @@ function overHttp(url: string, fetcher: typeof fetch): Eip1193Provider {
   return {
     async request({ method, params = [] }) {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-      const response = await fetcher(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+      const response = await fetcher(url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      });
       const { result, error } = (await response.json()) as { result?: unknown; error?: { message: string } };
       if (error) throw new Error(`${method}: ${error.message}`);
       return result;

@@ -60,7 +60,11 @@ export class Http {
   }
 
   /** Makes a request once. */
-  async once(method: string, path: string, { body, query = {}, headers = {} }: RequestParts = {}): Promise<unknown> {
+  async once(
+    method: string,
+    path: string,
+    { body, query = {}, headers = {} }: RequestParts = {},
+  ): Promise<unknown> {
     const address = new URL(this.url + path);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) address.searchParams.set(name, String(value));
@@ -79,7 +83,8 @@ export class Http {
       throw new ServiceUnreachable(`No answer of ${this.url} to ${request.method} ${path}.`, { cause });
     }
     if (response.ok) return answer;
-    if (!isProblem(answer)) throw new ServiceUnreachable(`${this.url} answered ${response.status} to ${path}.`);
+    if (!isProblem(answer))
+      throw new ServiceUnreachable(`${this.url} answered ${response.status} to ${path}.`);
     throw new RelayProblem(answer, WAIT_STATUSES.has(response.status) ? secondsOf(response) : undefined);
   }
 
@@ -95,7 +100,12 @@ export class Http {
       try {
         return await attempt();
       } catch (error) {
-        const wait = error instanceof ServiceUnreachable ? pause : error instanceof RelayProblem ? error.retryAfter : undefined;
+        const wait =
+          error instanceof ServiceUnreachable
+            ? pause
+            : error instanceof RelayProblem
+              ? error.retryAfter
+              : undefined;
         if (wait === undefined || Date.now() + 1000 * wait > deadline) throw error;
         await sleep(wait);
       }

@@ -37,7 +37,7 @@ export function relayCallHash(call: RelayCall): Hex {
 
 /** The payload for one action of a profile, or for several in a batch. */
 export function encodeCalls(calls: Call | readonly Call[]): Hex {
-  const list = calls instanceof Array ? calls : [calls];
+  const list = "to" in calls ? [calls] : calls;
   const [only] = list;
   if (only === undefined) throw new TypeError("There is no call to encode.");
   return list.length === 1 ? encodeExecute(only) : encodeExecuteBatch(list);
@@ -113,7 +113,10 @@ function checked(value: string): Hex {
 /** ABI-encoded bytes: the length, and the bytes padded to whole words. */
 function tail(data: string): Hex {
   const digits = checked(data).slice(2);
-  return join([word(BigInt(digits.length / 2)), `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`]);
+  return join([
+    word(BigInt(digits.length / 2)),
+    `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`,
+  ]);
 }
 
 function sizeOf(value: Hex): bigint {

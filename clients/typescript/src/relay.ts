@@ -93,7 +93,10 @@ export async function connect(options: ProviderOptions | SignerOptions): Promise
   const route =
     "provider" in options
       ? await ProviderRoute.of(options.provider, options.ask ?? true)
-      : new SignerRoute(options.signer, options.node === undefined ? undefined : new ChainReader(options.node, fetcher));
+      : new SignerRoute(
+          options.signer,
+          options.node === undefined ? undefined : new ChainReader(options.node, fetcher),
+        );
   return new Relay({ http, domain, storage }, route);
 }
 
@@ -141,10 +144,20 @@ export class Relay {
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
     const { sponsor, sponsorFallback = null, sponsorVoucher } = options;
-    const payer = sponsor === undefined ? {} : { sponsor, sponsorFallback, ...(sponsorVoucher && { sponsorVoucher }) };
-    const body = { transaction: { abi: payload }, ...numbers, quote, ...payer, ...(controller && { controller }) };
+    const payer =
+      sponsor === undefined ? {} : { sponsor, sponsorFallback, ...(sponsorVoucher && { sponsorVoucher }) };
+    const body = {
+      transaction: { abi: payload },
+      ...numbers,
+      quote,
+      ...payer,
+      ...(controller && { controller }),
+    };
     const prepared = (await session.request("post", "/api/relay/prepare", { body })) as Prepared;
-    return new PreparedCall({ session, work, payload, validityTimestamps, prepared, sponsorVoucher }, this.route);
+    return new PreparedCall(
+      { session, work, payload, validityTimestamps, prepared, sponsorVoucher },
+      this.route,
+    );
   }
 
   /**
@@ -214,7 +227,11 @@ export class Relay {
    * Pass the same `key` to continue a purchase after a `RelayProblem`, such as `card-declined` or
    * `authentication-required`: the card is charged once.
    */
-  purchaseCredits(profile: string, what: NewPurchaseRequest, key: string = crypto.randomUUID()): Promise<Purchase> {
+  purchaseCredits(
+    profile: string,
+    what: NewPurchaseRequest,
+    key: string = crypto.randomUUID(),
+  ): Promise<Purchase> {
     const headers = { "idempotency-key": key };
     return this.request(profile, "post", "/api/payments/purchaseCredits", { body: what, headers });
   }
@@ -241,7 +258,10 @@ export class Relay {
 
   private async *pages<Row>(profile: string, first: string): AsyncGenerator<Row> {
     for (let path: string | null = first; path !== null; ) {
-      const page = (await this.session(profile).request("get", path)) as { next: string | null; results: Row[] };
+      const page = (await this.session(profile).request("get", path)) as {
+        next: string | null;
+        results: Row[];
+      };
       yield* page.results;
       // The token is sent only to this service.
       const next: URL | null = page.next === null ? null : new URL(page.next);
@@ -251,7 +271,10 @@ export class Relay {
 
   private inTurn<Result>(channel: string, work: () => Promise<Result>): Promise<Result> {
     const result = (this.channels.get(channel) ?? Promise.resolve()).then(work);
-    this.channels.set(channel, result.catch(() => undefined));
+    this.channels.set(
+      channel,
+      result.catch(() => undefined),
+    );
     return result;
   }
 
@@ -334,6 +357,8 @@ export class SentTransaction {
   }
 
   private async statusWithin(wait: number): Promise<TransactionStatus> {
-    return (await this.session.request("get", `/api/relay/transactions/${this.hash}`, { query: { wait } })) as TransactionStatus;
+    return (await this.session.request("get", `/api/relay/transactions/${this.hash}`, {
+      query: { wait },
+    })) as TransactionStatus;
   }
 }

@@ -63,7 +63,10 @@ export class SignerRoute implements Route {
       headers["relay-sponsor"] = prepared.sponsor.name;
       if (sponsorVoucher) headers["relay-sponsor-voucher"] = sponsorVoucher;
     }
-    const answer = (await session.request("post", "/api/relay/execute", { body, headers })) as TransactionHash;
+    const answer = (await session.request("post", "/api/relay/execute", {
+      body,
+      headers,
+    })) as TransactionHash;
     return answer.transactionHash;
   }
 

@@ -26,7 +26,12 @@ interface Tokens {
 const RENEW_SECONDS_BEFORE_END = 30;
 // For 10 seconds a refresh may be retried with the same token; later its reuse ends the session.
 const REFRESH_PATIENCE_SECONDS = 8;
-const RENEWABLE = new Set(["access-token-expired", "not-authenticated", "session-ended", "controller-revoked"]);
+const RENEWABLE = new Set([
+  "access-token-expired",
+  "not-authenticated",
+  "session-ended",
+  "controller-revoked",
+]);
 
 export class Session {
   readonly profile: string;
@@ -65,7 +70,12 @@ export class Session {
   }
 
   /** Makes a request as the profile; renews an expired token and retries. */
-  async request(method: string, path: string, parts: RequestParts = {}, patienceSeconds?: number): Promise<unknown> {
+  async request(
+    method: string,
+    path: string,
+    parts: RequestParts = {},
+    patienceSeconds?: number,
+  ): Promise<unknown> {
     const attempt = async (tokens: Tokens): Promise<unknown> => {
       const headers = { ...parts.headers, authorization: `Bearer ${tokens.access}` };
       return this.http.patiently(() => this.http.once(method, path, { ...parts, headers }), patienceSeconds);
@@ -116,7 +126,9 @@ export class Session {
       const isOurs = message.startsWith(`${this.domain} wants you to sign in with your Ethereum account:\n`);
       if (!isOurs) throw new Error(`The sign-in message of ${this.http.url} is not for ${this.domain}.`);
       const proof = { nonce, signature: await this.sign(message) };
-      return this.keep((await this.http.once("post", "/api/auth/verify", { body: proof })) as TokenPairResponse);
+      return this.keep(
+        (await this.http.once("post", "/api/auth/verify", { body: proof })) as TokenPairResponse,
+      );
     });
   }
 

@@ -66,4 +66,3 @@ export function text(answer: unknown): string {
   if (typeof answer !== "string") throw new TypeError(`Expected a string, not ${JSON.stringify(answer)}.`);
   return answer;
 }
-

@@ -65,7 +65,13 @@ export class FakeExtension implements Eip1193Provider {
     this.chain = new ChainReader(options.node, (options.fetch ?? fetch).bind(globalThis));
   }
 
-  async request({ method, params = [] }: { method: string; params?: readonly unknown[] | object }): Promise<unknown> {
+  async request({
+    method,
+    params = [],
+  }: {
+    method: string;
+    params?: readonly unknown[] | object;
+  }): Promise<unknown> {
     const list = Array.isArray(params) ? (params as readonly unknown[]) : [params];
     this.requests.push({ method, params: list });
     switch (method) {
@@ -126,7 +132,12 @@ export class FakeExtension implements Eip1193Provider {
   }
 
   /** Signs a personal message for the profile, with either method. */
-  private async sign(method: string, params: readonly unknown[], message: unknown, account: unknown): Promise<string> {
+  private async sign(
+    method: string,
+    params: readonly unknown[],
+    message: unknown,
+    account: unknown,
+  ): Promise<string> {
     this.demandAccount(account);
     this.ask(method, params);
     const content = text(message);
@@ -183,12 +194,17 @@ export class FakeExtension implements Eip1193Provider {
 
   private demandAccount(account: unknown): string {
     const profile = this.accounts.find((each) => each.toLowerCase() === String(account).toLowerCase());
-    if (profile === undefined) throw new ProviderRpcError(UNAUTHORIZED, `${String(account)} is not connected.`);
+    if (profile === undefined)
+      throw new ProviderRpcError(UNAUTHORIZED, `${String(account)} is not connected.`);
     return profile;
   }
 
   private async post(url: string, body: unknown): Promise<Record<string, unknown>> {
-    const request = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const request = {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    };
     const response = await (this.options.fetch ?? fetch)(url, request);
     const answer = (await response.json()) as Record<string, unknown>;
     if (!response.ok) throw new Error(`The relayer answered ${response.status}: ${String(answer["detail"])}`);

@@ -38,7 +38,9 @@ test("several calls, and calls of the profile itself, go as a transaction to its
   await relay.send(PROFILE, calls);
   await relay.send(PROFILE, { payload: "0x7f23690c" });
 
-  const payloads = service.sent("/api/lsp15/execute").map(({ transaction }) => (transaction as { abi: string }).abi);
+  const payloads = service
+    .sent("/api/lsp15/execute")
+    .map(({ transaction }) => (transaction as { abi: string }).abi);
   assert.deepEqual(payloads, [encodeCalls(calls), "0x7f23690c"]);
 });
 
@@ -61,7 +63,10 @@ test("errors have the codes of EIP-1193", async () => {
     [{ method: "wallet_switchEthereumChain", params: [{ chainId: "0x1" }] }, 4902],
   ] as const;
   for (const [request, code] of refusals) await assert.rejects(provider.request(request), { code });
-  assert.equal(await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId: "0x2a" }] }), null);
+  assert.equal(
+    await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId: "0x2a" }] }),
+    null,
+  );
 });
 
 test("a page finds it through EIP-6963 and window.lukso", async () => {

@@ -5,7 +5,12 @@ import { FakeService, PROFILE, URL, problem, signer } from "./service.ts";
 
 const BUY = "/api/payments/purchaseCredits";
 const TOP_UP = "/api/payments/topUp";
-const PAID = { purchaseId: "0d9f7a54-5d1e-4f0c-9a35-1c2f6c6f7f0e", status: "paid", pack: "usd-10", credits: 10_000 };
+const PAID = {
+  purchaseId: "0d9f7a54-5d1e-4f0c-9a35-1c2f6c6f7f0e",
+  status: "paid",
+  pack: "usd-10",
+  credits: 10_000,
+};
 
 function relayOf(service: FakeService) {
   return connect({ url: URL, signer, fetch: service.fetch });
@@ -35,13 +40,22 @@ test("a purchase is repeated with its key while the service is busy", async () =
 
 test("every purchase has a key of its own, unless the caller continues one", async () => {
   const confirm = () => problem(402, "authentication-required", { clientSecret: "pi_1_secret_2" });
-  const service = new FakeService().next(BUY, confirm, () => [200, PAID], () => [200, PAID], () => [200, PAID]);
+  const service = new FakeService().next(
+    BUY,
+    confirm,
+    () => [200, PAID],
+    () => [200, PAID],
+    () => [200, PAID],
+  );
   const relay = await relayOf(service);
   const amount = { amount: 2550, currency: "eur" };
 
   await assert.rejects(relay.purchaseCredits(PROFILE, amount, "mine"), (error: unknown) => {
     assert.ok(error instanceof RelayProblem);
-    assert.deepEqual([error.code, error.members], ["authentication-required", { clientSecret: "pi_1_secret_2" }]);
+    assert.deepEqual(
+      [error.code, error.members],
+      ["authentication-required", { clientSecret: "pi_1_secret_2" }],
+    );
     return true;
   });
   assert.deepEqual(await relay.purchaseCredits(PROFILE, amount, "mine"), PAID);
@@ -57,7 +71,11 @@ test("packs and top-up are read, and top-up is set", async () => {
   const terms = { enabled: true, threshold: 500, pack: "usd-10", monthlyLimit: 3000, consent: "I agree." };
   const service = new FakeService()
     .next("/api/payments/packs", () => [200, packs])
-    .next(TOP_UP, () => [200, { status: "off" }], (body) => [200, { ...body, status: "on" }]);
+    .next(
+      TOP_UP,
+      () => [200, { status: "off" }],
+      (body) => [200, { ...body, status: "on" }],
+    );
   const relay = await relayOf(service);
 
   assert.deepEqual(await relay.packs(PROFILE), packs);

@@ -2,7 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect, RelayProblem, ServiceUnreachable } from "../src/index.ts";
 import type { Relay, TokenStorage } from "../src/index.ts";
-import { FakeService, HASH, KEY_MANAGER, PAYLOAD, PROFILE, QUOTE, URL, fakeNode, problem, signer } from "./service.ts";
+import {
+  FakeService,
+  HASH,
+  KEY_MANAGER,
+  PAYLOAD,
+  PROFILE,
+  QUOTE,
+  URL,
+  fakeNode,
+  problem,
+  signer,
+} from "./service.ts";
 
 const CALL = { to: KEY_MANAGER, value: 1n };
 const EXECUTE = "/api/relay/execute";
@@ -23,7 +34,9 @@ test("a call is signed, submitted and followed", async () => {
   const { status, creditsUsed } = await tx.wait();
 
   assert.deepEqual([tx.hash, status, creditsUsed], [HASH, "Success", 7]);
-  const [body] = service.sent(EXECUTE) as [{ keyManagerAddress: string; transaction: Record<string, string> }];
+  const [body] = service.sent(EXECUTE) as [
+    { keyManagerAddress: string; transaction: Record<string, string> },
+  ];
   assert.equal(body.keyManagerAddress, KEY_MANAGER);
   assert.equal(body.transaction["abi"], PAYLOAD);
   assert.equal(body.transaction["nonce"], "4");
@@ -48,11 +61,18 @@ test("while the service is busy or unreachable, exactly the same call is retried
 
 test("retries end after a timeout, and other errors are not retried", async () => {
   const busy = () => problem(503, "busy");
-  const service = new FakeService().next(EXECUTE, () => problem(402, "insufficient-credits", { available: 3 }), busy);
+  const service = new FakeService().next(
+    EXECUTE,
+    () => problem(402, "insufficient-credits", { available: 3 }),
+    busy,
+  );
   const impatient = await relayOf(service, { patienceSeconds: -1 });
 
   await assert.rejects(impatient.send(PROFILE, CALL), (error: RelayProblem) => {
-    assert.deepEqual([error.code, error.status, error.members["available"]], ["insufficient-credits", 402, 3]);
+    assert.deepEqual(
+      [error.code, error.status, error.members["available"]],
+      ["insufficient-credits", 402, 3],
+    );
     return error instanceof RelayProblem;
   });
   await assert.rejects(impatient.send(PROFILE, CALL), { name: "RelayProblem", retryAfter: 0.01 });
@@ -78,27 +98,45 @@ test("a call with a used nonce or an expired quote is prepared again, once", asy
   assert.deepEqual(nonces(service), ["4", "5"]);
   assert.equal(service.headers.at(-1)?.["relay-quote"], QUOTE.id);
   const both = [() => problem(409, "relay-nonce-taken"), () => problem(409, "relay-nonce-gap")];
-  await assert.rejects((await relayOf(service.next(EXECUTE, ...both))).send(PROFILE, CALL), { code: "relay-nonce-gap" });
+  await assert.rejects((await relayOf(service.next(EXECUTE, ...both))).send(PROFILE, CALL), {
+    code: "relay-nonce-gap",
+  });
 });
 
 for (const quote of [QUOTE, null]) {
   test(`a sponsor and its voucher go with a call ${quote ? "with" : "without"} a quote, and only where the sponsor pays`, async () => {
-    const paid = { keyManagerAddress: KEY_MANAGER, chainId: 42, refusals: [], quote, transaction: { nonce: 4 } };
+    const paid = {
+      keyManagerAddress: KEY_MANAGER,
+      chainId: 42,
+      refusals: [],
+      quote,
+      transaction: { nonce: 4 },
+    };
     const service = new FakeService().next(
       "/api/relay/prepare",
       () => [200, { ...paid, sponsor: { name: "my-dapp" } }],
       () => [200, { ...paid, sponsor: null }],
     );
     const relay = await relayOf(service);
-    const options = { sponsor: "my-dapp", sponsorFallback: "user", sponsorVoucher: `voucher-${Math.random()}` } as const;
+    const options = {
+      sponsor: "my-dapp",
+      sponsorFallback: "user",
+      sponsorVoucher: `voucher-${Math.random()}`,
+    } as const;
 
     await relay.send(PROFILE, CALL, options);
-    const { "relay-quote": bound, "relay-sponsor": named, "relay-sponsor-voucher": voucher } = service.headers.at(-1) ?? {};
+    const {
+      "relay-quote": bound,
+      "relay-sponsor": named,
+      "relay-sponsor-voucher": voucher,
+    } = service.headers.at(-1) ?? {};
     assert.deepEqual([bound, named, voucher], [quote?.id, "my-dapp", options.sponsorVoucher]);
     await relay.send(PROFILE, CALL, options);
     assert.equal(service.headers.at(-1)?.["relay-sponsor-voucher"], undefined);
 
-    const asked = service.sent("/api/relay/prepare").map(({ sponsor, sponsorFallback, sponsorVoucher }) => ({ sponsor, sponsorFallback, sponsorVoucher }));
+    const asked = service
+      .sent("/api/relay/prepare")
+      .map(({ sponsor, sponsorFallback, sponsorVoucher }) => ({ sponsor, sponsorFallback, sponsorVoucher }));
     assert.deepEqual(asked, [options, options]);
   });
 }
@@ -109,13 +147,19 @@ test("cost and reasons for rejection are known before anything is signed", async
   const service = new FakeService().next("/api/relay/prepare", refusing);
   const call = await (await relayOf(service)).prepare(PROFILE, CALL);
 
-  assert.deepEqual([call.expectedCost, call.highestCost, call.refusals[0]?.code], [7, 9, "insufficient-credits"]);
+  assert.deepEqual(
+    [call.expectedCost, call.highestCost, call.refusals[0]?.code],
+    [7, 9, "insufficient-credits"],
+  );
   await assert.rejects(call.send(), { code: "insufficient-credits" });
   assert.deepEqual(service.sent(EXECUTE), []);
 });
 
 test("nothing is signed for a key manager or chain other than the node's", async () => {
-  for (const [keyManagerAddress, chainId] of [[PROFILE, 42], [KEY_MANAGER, 4201]] as const) {
+  for (const [keyManagerAddress, chainId] of [
+    [PROFILE, 42],
+    [KEY_MANAGER, 4201],
+  ] as const) {
     const answer = { keyManagerAddress, chainId, transaction: { nonce: 0 }, refusals: [] };
     const service = new FakeService().next("/api/relay/prepare", () => [200, answer]);
     await assert.rejects((await relayOf(service)).send(PROFILE, CALL), /another key manager or chain/);
@@ -166,7 +210,10 @@ test("after the end of a session the profile signs in again", async () => {
 });
 
 test("a quota request and its retry sign the current time", async () => {
-  const service = new FakeService().next("/api/relay/quota", () => [...problem(503, "busy").slice(0, 2), { "retry-after": "1" }] as never);
+  const service = new FakeService().next(
+    "/api/relay/quota",
+    () => [...problem(503, "busy").slice(0, 2), { "retry-after": "1" }] as never,
+  );
 
   assert.equal((await (await relayOf(service)).quota(PROFILE)).quota, 5);
 
@@ -175,7 +222,8 @@ test("a quota request and its retry sign the current time", async () => {
 });
 
 test("histories are read page by page, from this service only", async () => {
-  const page = (results: unknown[], next: string | null) => () => [200, { results, next, previous: null }] as never;
+  const page = (results: unknown[], next: string | null) => () =>
+    [200, { results, next, previous: null }] as never;
   const next = "https://elsewhere.example/api/user/transactions?cursor=x%3D";
   const service = new FakeService().next("/api/user/transactions", page([1, 2], next), page([3], null));
   const rows: unknown[] = [];
@@ -197,7 +245,8 @@ function storageOf(values: Map<string, string>): TokenStorage {
 test("tokens renewed by another tab are used", async () => {
   const values = new Map<string, string>();
   const refusing = () => {
-    for (const key of values.keys()) values.set(key, JSON.stringify({ access: "theirs", refresh: "", expiresAt: 1e10 }));
+    for (const key of values.keys())
+      values.set(key, JSON.stringify({ access: "theirs", refresh: "", expiresAt: 1e10 }));
     return problem(401, "access-token-expired");
   };
   const service = new FakeService().next("/api/user/dashboardInfo", refusing);

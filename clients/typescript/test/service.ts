@@ -9,10 +9,20 @@ export const URL = "https://gateway.example";
 export const PAYLOAD = encodeCalls({ to: KEY_MANAGER, value: 1n });
 
 export const QUOTE = { id: "0d9f7a54-5d1e-4f0c-9a35-1c2f6c6f7f0e", cost: 8, expiresAt: 1 };
-const PREPARED = { keyManagerAddress: KEY_MANAGER, chainId: 42, expectedCost: 7, highestCost: 9, refusals: [], quote: QUOTE };
+const PREPARED = {
+  keyManagerAddress: KEY_MANAGER,
+  chainId: 42,
+  expectedCost: 7,
+  highestCost: 9,
+  refusals: [],
+  quote: QUOTE,
+};
 
 type Json = Record<string, unknown>;
-type Reply = (body: Json, request: RequestInit) => [status: number, answer: Json, headers?: Record<string, string>];
+type Reply = (
+  body: Json,
+  request: RequestInit,
+) => [status: number, answer: Json, headers?: Record<string, string>];
 
 export class FakeService {
   readonly bodies: [path: string, body: Json][] = [];
@@ -37,16 +47,28 @@ export class FakeService {
     this.bodies.push([pathname + search, body]);
     this.methods.push(request.method ?? "GET");
     this.headers.push(request.headers as Record<string, string>);
-    const [status, answer, headers = {}] = (this.replies.get(pathname)?.shift() ?? this.usual(pathname))(body, request);
+    const [status, answer, headers = {}] = (this.replies.get(pathname)?.shift() ?? this.usual(pathname))(
+      body,
+      request,
+    );
     return new Response(JSON.stringify(answer), { status, headers });
   };
 
   private usual(path: string): Reply {
-    const number = String((this.tokens += 1));
+    this.tokens += 1;
+    const number = String(this.tokens);
     const message = `gateway.example wants you to sign in with your Ethereum account:\n${PROFILE}\n\n${number}`;
-    const tokens = { access: `access-${number}`, refresh: `refresh-${number}`, expiresIn: 600, address: PROFILE };
+    const tokens = {
+      access: `access-${number}`,
+      refresh: `refresh-${number}`,
+      expiresIn: 600,
+      address: PROFILE,
+    };
     const answers: Record<string, Json> = {
-      "/api/relay/prepare": { ...PREPARED, transaction: { nonce: this.sent("/api/relay/execute").length + 4 } },
+      "/api/relay/prepare": {
+        ...PREPARED,
+        transaction: { nonce: this.sent("/api/relay/execute").length + 4 },
+      },
       "/api/auth/nonce": { nonce: number, message, expiresAt: "" },
       "/api/auth/verify": tokens,
       "/api/auth/refresh": tokens,
@@ -59,7 +81,11 @@ export class FakeService {
   }
 }
 
-export function problem(status: number, code: string, members: Json = {}): [number, Json, Record<string, string>] {
+export function problem(
+  status: number,
+  code: string,
+  members: Json = {},
+): [number, Json, Record<string, string>] {
   const wait: Record<string, string> = status === 503 ? { "retry-after": "0.01" } : {};
   return [status, { type: "", title: "", status, code, detail: "", requestId: null, ...members }, wait];
 }
@@ -79,6 +105,7 @@ export function fakeNode(nonce = 4n): Eip1193Provider {
 /** A fake signer whose signature names the signed value. */
 export const signer: Signer = {
   address: "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
-  signMessage: async (message) => `signed ${typeof message === "string" ? message.split("\n").at(-1) : message.length}`,
+  signMessage: async (message) =>
+    `signed ${typeof message === "string" ? message.split("\n").at(-1) : message.length}`,
   signHash: async (hash) => `signed ${hash}`,
 };

@@ -63,7 +63,10 @@ test("calls are encoded as viem and ethers encode them", () => {
     assert.equal(encodeCalls(call), expected);
     assert.equal(encodeCalls([call]), expected);
   }
-  const columns = [calls.map(() => 0n), ...(["to", "value", "data"] as const).map((name) => calls.map((call) => call[name]))];
+  const columns = [
+    calls.map(() => 0n),
+    ...(["to", "value", "data"] as const).map((name) => calls.map((call) => call[name])),
+  ];
   assert.equal(encodeCalls(calls), new Interface(ABI).encodeFunctionData("executeBatch", columns));
 });
 

@@ -8,7 +8,14 @@ import type { Address, Hex } from "viem";
 
 const { SPONSOR = "", POLICY = "", CHAIN_ID = "42", VOUCHER_KEY = "", PORT = "8090" } = process.env;
 const signer = privateKeyToAccount(VOUCHER_KEY as Hex);
-const fields = { sponsor: "string", policy: "string", profile: "address", id: "bytes32", deadline: "uint64", maximumCredits: "uint64" };
+const fields = {
+  sponsor: "string",
+  policy: "string",
+  profile: "address",
+  id: "bytes32",
+  deadline: "uint64",
+  maximumCredits: "uint64",
+};
 const types = { Voucher: Object.entries(fields).map(([name, type]) => ({ name, type })) };
 const domain = { name: "Relay sponsor", version: "1", chainId: Number(CHAIN_ID) };
 

@@ -13,17 +13,35 @@ const UNDONE = ["Failed", "Cancelled", "Expired"];
 export async function activity(context) {
   const { session, draw, report } = context;
   const service = await context.service;
-  const [first, { spending }] = await Promise.all([session.get("/api/user/timeline", { limit: PAGE }), session.get("/api/user/home")]);
-  draw(panel(t("Everything that happened"), timeline(first, service, context)), spent(spending), h("section", { class: "panel" }, details(t("Proof of the ledger"), ledgerProof({ session, report }))));
+  const [first, { spending }] = await Promise.all([
+    session.get("/api/user/timeline", { limit: PAGE }),
+    session.get("/api/user/home"),
+  ]);
+  draw(
+    panel(t("Everything that happened"), timeline(first, service, context)),
+    spent(spending),
+    h("section", { class: "panel" }, details(t("Proof of the ledger"), ledgerProof({ session, report }))),
+  );
 }
 
 function timeline(first, service, { session, report }) {
-  if (!first.results.length) return quiet(t("Nothing yet. Your transactions, earnings, payments and check-ins will be listed here."));
+  if (!first.results.length)
+    return quiet(t("Nothing yet. Your transactions, earnings, payments and check-ins will be listed here."));
   const list = h("ol", { class: "timeline" });
   const more = actions();
   const show = ({ results, next }) => {
     list.append(...results.map((row) => happening(row, service)));
-    more.replaceChildren(next ? actionButton(t("Show older"), async () => show(await session.get("/api/user/timeline", Object.fromEntries(new URL(next).searchParams))), report, { kind: "plain" }) : "");
+    more.replaceChildren(
+      next
+        ? actionButton(
+            t("Show older"),
+            async () =>
+              show(await session.get("/api/user/timeline", Object.fromEntries(new URL(next).searchParams))),
+            report,
+            { kind: "plain" },
+          )
+        : "",
+    );
   };
   show(first);
   return h("div", {}, list, more);
@@ -31,16 +49,42 @@ function timeline(first, service, { session, report }) {
 
 function happening(row, service) {
   const undone = UNDONE.includes(row.status);
-  const amount = h("span", { class: row.credits > 0 ? "amount good" : "amount" }, row.credits === 0 && row.kind !== "call" ? "" : signed(row.credits));
-  const after = row.balanceAfter !== null && h("small", {}, t("balance {number}", { number: number(row.balanceAfter) }));
+  const amount = h(
+    "span",
+    { class: row.credits > 0 ? "amount good" : "amount" },
+    row.credits === 0 && row.kind !== "call" ? "" : signed(row.credits),
+  );
+  const after =
+    row.balanceAfter !== null && h("small", {}, t("balance {number}", { number: number(row.balanceAfter) }));
   return h(
     "li",
     { class: undone ? "undone" : "" },
     icon(row.entrySource),
-    h("div", {},
+    h(
+      "div",
+      {},
       h("strong", {}, titleOf(row, service)),
-      h("p", { class: "quiet" }, dateTime(row.at), row.kind === "call" && [" · ", h("span", { class: undone ? "bad" : "" }, nameOf(CALL_STATES, row.status)), " · ", explorerLink(service, "tx", row.transactionHash)], row.sponsor && [" · ", t("paid by {sponsor}", { sponsor: row.sponsor })], row.cashback > 0 && [" · ", t("{credits} cashback", { credits: credits(row.cashback) })]),
-      row.failureCode && h("p", { class: "bad" }, FAILURES[row.failureCode] ?? t("It failed for a reason that this page does not know: {code}", { code: row.failureCode }))),
+      h(
+        "p",
+        { class: "quiet" },
+        dateTime(row.at),
+        row.kind === "call" && [
+          " · ",
+          h("span", { class: undone ? "bad" : "" }, nameOf(CALL_STATES, row.status)),
+          " · ",
+          explorerLink(service, "tx", row.transactionHash),
+        ],
+        row.sponsor && [" · ", t("paid by {sponsor}", { sponsor: row.sponsor })],
+        row.cashback > 0 && [" · ", t("{credits} cashback", { credits: credits(row.cashback) })],
+      ),
+      row.failureCode &&
+        h(
+          "p",
+          { class: "bad" },
+          FAILURES[row.failureCode] ??
+            t("It failed for a reason that this page does not know: {code}", { code: row.failureCode }),
+        ),
+    ),
     h("div", { class: "sum" }, amount, after),
   );
 }
@@ -55,7 +99,9 @@ function titleOf(row, service) {
 function entryTitle({ entrySource, network, amountMinor, currency }) {
   const what = nameOf(SOURCES, entrySource);
   if (network) return t("{what}: {network}", { what, network });
-  return amountMinor === null ? what : t("{what}: {money} paid", { what, money: money(amountMinor, currency) });
+  return amountMinor === null
+    ? what
+    : t("{what}: {money} paid", { what, money: money(amountMinor, currency) });
 }
 
 const METHODS = {
@@ -75,18 +121,29 @@ const METHODS = {
 };
 
 function actionTitle({ action, to, valueWei, method, recipient }, { currency }) {
-  if (action === "send") return t("Sent {amount} to {to}", { amount: coins(valueWei, currency), to: short(to) });
+  if (action === "send")
+    return t("Sent {amount} to {to}", { amount: coins(valueWei, currency), to: short(to) });
   if (action === "write") return t("Changed the profile's data");
   if (action === "deploy") return t("Created a contract");
-  if (action === "manage") return method ? t("Called {method} of the profile", { method }) : t("Called a function of the profile");
+  if (action === "manage")
+    return method ? t("Called {method} of the profile", { method }) : t("Called a function of the profile");
   const named = METHODS[method]?.(recipient ? short(recipient) : "?");
-  const called = named ?? (method ? t("Called {method} of {to}", { method, to: short(to) }) : t("Called the contract {to}", { to: short(to) }));
-  return valueWei === "0" ? called : t("{action} with {amount}", { action: called, amount: coins(valueWei, currency) });
+  const called =
+    named ??
+    (method
+      ? t("Called {method} of {to}", { method, to: short(to) })
+      : t("Called the contract {to}", { to: short(to) }));
+  return valueWei === "0"
+    ? called
+    : t("{action} with {amount}", { action: called, amount: coins(valueWei, currency) });
 }
 
 function spent(rows) {
   const days = monthOf(rows);
   const total = rows.reduce((sum, row) => sum + row.credits, 0);
   if (!total) return "";
-  return panel(t("Spent in 30 days: {credits}", { credits: credits(total) }), bars(days, t("Credits spent per day in the last 30 days, {number} in total", { number: number(total) })));
+  return panel(
+    t("Spent in 30 days: {credits}", { credits: credits(total) }),
+    bars(days, t("Credits spent per day in the last 30 days, {number} in total", { number: number(total) })),
+  );
 }

@@ -10,11 +10,16 @@ export function h(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
+  element.append(
+    ...children
+      .flat(2)
+      .filter((child) => child !== null && child !== undefined && child !== false && child !== ""),
+  );
   return element;
 }
 
-export const panel = (title, ...children) => h("section", { class: "panel" }, h("h2", {}, title), ...children);
+export const panel = (title, ...children) =>
+  h("section", { class: "panel" }, h("h2", {}, title), ...children);
 /** A panel that a link leads to, as in "#plan/packs". */
 export function targetPanel(id, title, ...children) {
   const element = panel(title, ...children);
@@ -59,30 +64,53 @@ export function form({ button, kind, checks = () => null, action, report }, ...f
   return element;
 }
 
-export const field = (label, input, hint) => h("label", {}, label, input, typeof hint === "string" ? h("span", { class: "hint" }, hint) : hint);
+export const field = (label, input, hint) =>
+  h("label", {}, label, input, typeof hint === "string" ? h("span", { class: "hint" }, hint) : hint);
 
 /** A table whose rows become blocks on a phone, unless `kind` is another. Columns are {label, cell(row), number}. */
 export function table(caption, columns, rows, kind = "stacks") {
   const cells = (row) =>
-    columns.map(({ label, cell, number }) => h("td", { "data-label": label, class: number && "number" }, cell(row)));
+    columns.map(({ label, cell, number }) =>
+      h("td", { "data-label": label, class: number && "number" }, cell(row)),
+    );
   return h(
     "table",
     { class: kind },
     h("caption", { class: "visually-hidden" }, caption),
-    h("thead", {}, h("tr", {}, columns.map(({ label, number }) => h("th", { scope: "col", class: number && "number" }, label)))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, cells(row)))),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        columns.map(({ label, number }) => h("th", { scope: "col", class: number && "number" }, label)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      rows.map((row) => h("tr", {}, cells(row))),
+    ),
   );
 }
 
-export const definitions = (...pairs) => h("dl", {}, pairs.filter(Boolean).flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]));
+export const definitions = (...pairs) =>
+  h(
+    "dl",
+    {},
+    pairs.filter(Boolean).flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]),
+  );
 
 /** Grey bars as a placeholder while content loads; screen readers read the text. */
-export const skeleton = (text) => h("div", { class: "skeleton" }, h("p", { class: "visually-hidden" }, text), h("div"), h("div"), h("div"));
+export const skeleton = (text) =>
+  h("div", { class: "skeleton" }, h("p", { class: "visually-hidden" }, text), h("div"), h("div"), h("div"));
 
 /** A link to the explorer, or plain text without one. */
 export function explorerLink(service, kind, value, text) {
   const shown = text ?? h("code", { title: value }, short(value));
-  return service.explorerUrl ? h("a", { href: `${service.explorerUrl}/${kind}/${value}`, rel: "noreferrer" }, shown) : shown;
+  return service.explorerUrl
+    ? h("a", { href: `${service.explorerUrl}/${kind}/${value}`, rel: "noreferrer" }, shown)
+    : shown;
 }
 
 /** Asks in a dialog; resolves to whether the user agreed. */
@@ -92,7 +120,12 @@ export function confirmed({ title, yes, no, kind }, ...content) {
     { "aria-labelledby": "dialog-title" },
     h("h2", { id: "dialog-title" }, title),
     ...content,
-    h("form", { method: "dialog", class: "actions" }, h("button", { value: "no", class: "plain", autofocus: true }, no), h("button", { value: "yes", class: kind }, yes)),
+    h(
+      "form",
+      { method: "dialog", class: "actions" },
+      h("button", { value: "no", class: "plain", autofocus: true }, no),
+      h("button", { value: "yes", class: kind }, yes),
+    ),
   );
   document.body.append(dialog);
   dialog.showModal();

@@ -2,7 +2,8 @@
 
 const SCALE = 10_000n;
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
-const hexOf = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const hexOf = (buffer) =>
+  [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
  * Verify the draws of all days whose seed is public. Each result is the draw with `isRight` and `commitment`:
@@ -17,7 +18,11 @@ export async function verifyDraws(fairness, seen = {}) {
     const isCommitted = hexOf(await crypto.subtle.digest("SHA-256", bytesOf(seed))) === commitment;
     const isRight = isCommitted && (await isAsDrawn(draw, tables, bytesOf(seed), fairness.profileAddress));
     const noted = seen[draw.day];
-    results.push({ ...draw, isRight, commitment: noted === undefined ? "unknown" : noted === commitment ? "kept" : "changed" });
+    results.push({
+      ...draw,
+      isRight,
+      commitment: noted === undefined ? "unknown" : noted === commitment ? "kept" : "changed",
+    });
   }
   return results;
 }
@@ -25,18 +30,23 @@ export async function verifyDraws(fairness, seen = {}) {
 async function isAsDrawn(draw, tables, seed, profileAddress) {
   const names = draw.tables.map((id) => `${id}v${tables[id].version}`).join("+");
   const name = `check-in:${profileAddress}:${draw.day}:${draw.attempt}:${names}`;
-  const items = draw.tables.flatMap((id) => tables[id].items).filter((item) => !draw.experienceOnly || item.type === "EXPERIENCE");
+  const items = draw.tables
+    .flatMap((id) => tables[id].items)
+    .filter((item) => !draw.experienceOnly || item.type === "EXPERIENCE");
   const key = await crypto.subtle.importKey("raw", seed, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const rolled = [];
-  for (const [place, item] of items.entries()) rolled.push(await valueOf(key, `${name}:value:${place}`, item));
+  for (const [place, item] of items.entries())
+    rolled.push(await amountOf(key, `${name}:value:${place}`, item));
   if (items.length !== draw.possibleResults.length) return false;
-  const shown = draw.possibleResults.every((result, place) => result.type === items[place].type && scaled(String(result.value)) === rolled[place]);
+  const shown = draw.possibleResults.every(
+    (result, place) => result.type === items[place].type && scaled(String(result.value)) === rolled[place],
+  );
   const bag = items.flatMap((item, place) => Array(item.weight).fill(place));
   const chosen = draw.possibleResults[bag[Number(await throwOf(key, `${name}:choice`, BigInt(bag.length)))]];
   return shown && JSON.stringify(chosen) === JSON.stringify(draw.result);
 }
 
-async function valueOf(key, message, item) {
+async function amountOf(key, message, item) {
   const isWhole = item.type === "EXPERIENCE" || item.type === "CREDITS";
   const step = isWhole ? SCALE : 1n;
   const [lowest, highest] = [scaled(item.valueMin), scaled(item.valueMax)];

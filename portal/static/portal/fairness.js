@@ -11,23 +11,53 @@ export async function fairness(session, report) {
   const outcome = h("div", { "aria-live": "polite" });
   const verify = async () => {
     const draws = await verifyDraws(record, seen);
-    outcome.replaceChildren(draws.length ? results(draws) : quiet(t("The seeds of your draws are not public yet. A seed is published after 48 hours.")));
+    outcome.replaceChildren(
+      draws.length
+        ? results(draws)
+        : quiet(t("The seeds of your draws are not public yet. A seed is published after 48 hours.")),
+    );
   };
   return [
-    h("p", {}, t("Every draw is computed from a daily seed. The seed is fixed before the day begins and published 48 hours after its start. This page recomputes your draws in your browser.")),
-    quiet(newlySeen ? t("This browser has just stored the commitments of today and tomorrow.") : t("This browser has already stored the commitments of today and tomorrow.")),
+    h(
+      "p",
+      {},
+      t(
+        "Every draw is computed from a daily seed. The seed is fixed before the day begins and published 48 hours after its start. This page recomputes your draws in your browser.",
+      ),
+    ),
+    quiet(
+      newlySeen
+        ? t("This browser has just stored the commitments of today and tomorrow.")
+        : t("This browser has already stored the commitments of today and tomorrow."),
+    ),
     actions(actionButton(t("Verify my draws"), verify, report, { kind: "plain" })),
     outcome,
   ];
 }
 
 const results = (draws) =>
-  table(t("Your verified draws"), [
-    { label: t("Day"), cell: (draw) => t("{day}, no. {attempt}", { day: dayOf(draw.day, { dateStyle: "medium" }), attempt: draw.attempt }) },
-    { label: t("Result"), cell: (draw) => describe(draw.result) },
-    { label: t("Recomputed"), cell: (draw) => h("span", { class: draw.isRight ? "good" : "bad" }, draw.isRight ? t("same result") : t("different result")) },
-    { label: t("Seed fixed before"), cell: (draw) => commitmentOf(draw) },
-  ], draws);
+  table(
+    t("Your verified draws"),
+    [
+      {
+        label: t("Day"),
+        cell: (draw) =>
+          t("{day}, no. {attempt}", { day: dayOf(draw.day, { dateStyle: "medium" }), attempt: draw.attempt }),
+      },
+      { label: t("Result"), cell: (draw) => describe(draw.result) },
+      {
+        label: t("Recomputed"),
+        cell: (draw) =>
+          h(
+            "span",
+            { class: draw.isRight ? "good" : "bad" },
+            draw.isRight ? t("same result") : t("different result"),
+          ),
+      },
+      { label: t("Seed fixed before"), cell: (draw) => commitmentOf(draw) },
+    ],
+    draws,
+  );
 
 const commitmentOf = ({ commitment }) =>
   ({

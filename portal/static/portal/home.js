@@ -13,7 +13,17 @@ export async function home(context) {
   const good = h("p", { class: "lead" });
   const facts = h("ul", { class: "facts" });
   const next = actions();
-  draw(h("section", { class: "panel hero-panel" }, h("h2", {}, t("Your credits")), h("p", { class: account.available < 0 ? "figure bad" : "figure" }, credits(account.available)), good, facts, next));
+  draw(
+    h(
+      "section",
+      { class: "panel hero-panel" },
+      h("h2", {}, t("Your credits")),
+      h("p", { class: account.available < 0 ? "figure bad" : "figure" }, credits(account.available)),
+      good,
+      facts,
+      next,
+    ),
+  );
 
   const state = await others.home;
   const { typicalCost, checkIn } = state;
@@ -21,9 +31,16 @@ export async function home(context) {
   good.after(...warning(account, state));
   facts.append(...factsOf(account), ...expiring(state.expiring), ...(await arriving(session)));
   next.append(...nextSteps(account, state));
-  const [{ ritual }, { badges }, { wallet }] = await Promise.all([import("./check-in.js"), import("./badges.js"), import("./wallet.js")]);
+  const [{ ritual }, { badges }, { wallet }] = await Promise.all([
+    import("./check-in.js"),
+    import("./badges.js"),
+    import("./wallet.js"),
+  ]);
   const dashboard = await others.dashboard;
-  draw(h("div", { class: "cards" }, ritual(checkIn, account, context), wallet(context)), badges(account, dashboard));
+  draw(
+    h("div", { class: "cards" }, ritual(checkIn, account, context), wallet(context)),
+    badges(account, dashboard),
+  );
 }
 
 /** How many transactions the balance pays for, at recent prices. */
@@ -33,7 +50,9 @@ export function goodFor(available, typicalCost) {
   const calls = Math.floor(available / typicalCost);
   return calls > 0
     ? tn("About {count} transaction at today's price.", "About {count} transactions at today's price.", calls)
-    : t("Not enough for a typical transaction, which costs about {credits} today.", { credits: credits(typicalCost) });
+    : t("Not enough for a typical transaction, which costs about {credits} today.", {
+        credits: credits(typicalCost),
+      });
 }
 
 /** The notice that credits run low; nothing if they last, or a payment is open. */
@@ -41,12 +60,25 @@ function warning({ available, debtLimit, subscriptionStatus }, { creditLevel, da
   if (creditLevel === "enough" || UNPAID.includes(subscriptionStatus)) return [];
   const notice = (text, kind = "notice") => [h("p", { class: kind }, text)];
   if (creditLevel === "low") {
-    const lasts = daysLeft ? tn("At {use} a day they last about {count} day.", "At {use} a day they last about {count} days.", daysLeft, { use: number(dailyUse) }) : t("At {use} a day they will be used up before tomorrow.", { use: number(dailyUse) });
+    const lasts = daysLeft
+      ? tn(
+          "At {use} a day they last about {count} day.",
+          "At {use} a day they last about {count} days.",
+          daysLeft,
+          { use: number(dailyUse) },
+        )
+      : t("At {use} a day they will be used up before tomorrow.", { use: number(dailyUse) });
     return notice(lasts);
   }
-  if (!dailyUse && available === 0) return notice(t("You have no credits yet. Buy a pack, subscribe, or earn some."));
+  if (!dailyUse && available === 0)
+    return notice(t("You have no credits yet. Buy a pack, subscribe, or earn some."));
   const owes = debtLimit > 0 && -available < debtLimit;
-  return notice(owes ? t("Your credits are used up. Get some before the limit of your debt is reached.") : t("Your credits are used up. Transactions go through again once you have some."), "notice bad");
+  return notice(
+    owes
+      ? t("Your credits are used up. Get some before the limit of your debt is reached.")
+      : t("Your credits are used up. Transactions go through again once you have some."),
+    "notice bad",
+  );
 }
 
 /** What expires soon: given credits, of which transactions take the oldest first. */
@@ -54,35 +86,64 @@ function expiring(rows) {
   if (!rows.length) return [];
   const sum = credits(rows.reduce((total, row) => total + row.credits, 0));
   const [first] = rows;
-  const text = rows.length === 1
-    ? t("Expiring on {date}: {credits}. Transactions use them first.", { credits: sum, date: date(first.expiresAt) })
-    : t("Expiring within two weeks: {credits}, the first on {date}. Transactions use them first.", { credits: sum, date: date(first.expiresAt) });
+  const text =
+    rows.length === 1
+      ? t("Expiring on {date}: {credits}. Transactions use them first.", {
+          credits: sum,
+          date: date(first.expiresAt),
+        })
+      : t("Expiring within two weeks: {credits}, the first on {date}. Transactions use them first.", {
+          credits: sum,
+          date: date(first.expiresAt),
+        });
   return [h("li", {}, text)];
 }
 
 function factsOf({ held, debtLimit, totalQuota, resetDate, subscriptionStatus }) {
   const fact = (...content) => h("li", {}, ...content);
-  const plan = resetDate < 0
-    ? null
-    : subscriptionStatus === "active"
-      ? t("Your plan gave you {credits} for this period, which ends on {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) })
-      : t("Your plan gave you {credits} until {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) });
+  const plan =
+    resetDate < 0
+      ? null
+      : subscriptionStatus === "active"
+        ? t("Your plan gave you {credits} for this period, which ends on {date}.", {
+            credits: credits(totalQuota),
+            date: unixDate(resetDate),
+          })
+        : t("Your plan gave you {credits} until {date}.", {
+            credits: credits(totalQuota),
+            date: unixDate(resetDate),
+          });
   return [
     held > 0 && fact(t("{credits} more are held for transactions in progress.", { credits: credits(held) })),
-    debtLimit > 0 && fact(t("Transactions go through until you owe {credits}.", { credits: credits(debtLimit) })),
+    debtLimit > 0 &&
+      fact(t("Transactions go through until you owe {credits}.", { credits: credits(debtLimit) })),
     plan && fact(plan, " ", h("a", { href: "#plan" }, t("See your plan"))),
   ].filter(Boolean);
 }
 
 /** The earnings that are still held; nothing if they cannot be read. */
 async function arriving(session) {
-  const held = await session.get("/api/user/arriving").catch((error) => (error.status === 404 ? { count: 0 } : Promise.reject(error)));
+  const held = await session
+    .get("/api/user/arriving")
+    .catch((error) => (error.status === 404 ? { count: 0 } : Promise.reject(error)));
   if (!held.count) return [];
   const { HELD_BECAUSE } = await import("./words.js");
   const [first] = held.earnings;
   const when = first.arrivesAt ? until(first.arrivesAt) : t("at an unknown time");
-  const one = t("Arriving: {credits} {when} from {network}, {why}.", { credits: credits(first.credits), when, network: first.networkName, why: HELD_BECAUSE[first.heldBecause] ?? t("held") });
-  const all = held.count > 1 && tn("In all, {count} earning with {credits} is on its way.", "In all, {count} earnings with {credits} are on their way.", held.count, { credits: credits(held.credits) });
+  const one = t("Arriving: {credits} {when} from {network}, {why}.", {
+    credits: credits(first.credits),
+    when,
+    network: first.networkName,
+    why: HELD_BECAUSE[first.heldBecause] ?? t("held"),
+  });
+  const all =
+    held.count > 1 &&
+    tn(
+      "In all, {count} earning with {credits} is on its way.",
+      "In all, {count} earnings with {credits} are on their way.",
+      held.count,
+      { credits: credits(held.credits) },
+    );
   return [h("li", {}, one, " ", all, " ", h("a", { href: "#earn" }, t("See all")))];
 }
 
@@ -94,7 +155,16 @@ function nextSteps({ subscriptionStatus }, { creditLevel, checkIn }) {
     link("#plan/packs", t("Buy credits"), kind),
     !isSubscribed && link("#plan", t("Subscribe"), "button plain"),
     link("#earn", t("Earn credits"), "button plain"),
-    checkIn.canCheckIn && h("a", { class: "button plain", href: "#home/check-in", onclick: () => document.getElementById("check-in")?.focus() }, t("Check in")),
+    checkIn.canCheckIn &&
+      h(
+        "a",
+        {
+          class: "button plain",
+          href: "#home/check-in",
+          onclick: () => document.getElementById("check-in")?.focus(),
+        },
+        t("Check in"),
+      ),
   ].filter(Boolean);
 }
 

@@ -25,7 +25,8 @@ const SVG = "http://www.w3.org/2000/svg";
 export function icon(name) {
   const drawing = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" })) drawing.setAttribute(key, value);
+  for (const [key, value] of Object.entries({ viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }))
+    drawing.setAttribute(key, value);
   path.setAttribute("d", PATHS[name] ?? OTHER);
   drawing.append(path);
   return drawing;

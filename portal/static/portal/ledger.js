@@ -17,7 +17,13 @@ export function ledgerProof({ session, report }) {
   return h(
     "div",
     {},
-    h("p", {}, t("Each change of your balance is hashed into a root that the service signs and publishes. This page recomputes the hashes of your entries in your browser.")),
+    h(
+      "p",
+      {},
+      t(
+        "Each change of your balance is hashed into a root that the service signs and publishes. This page recomputes the hashes of your entries in your browser.",
+      ),
+    ),
     actions(actionButton(t("Verify my entries"), verify, report, { kind: "plain" })),
     outcome,
   );
@@ -46,21 +52,54 @@ async function trustedKeys() {
   const { keys } = await (await fetch("/.well-known/ledger-roots?limit=1")).json();
   const known = JSON.parse(localStorage.getItem(KEYS) ?? "null") ?? keys;
   localStorage.setItem(KEYS, JSON.stringify(known));
-  const newKeys = keys.filter(({ kid, x, y }) => !known.some((key) => key.kid === kid && key.x === x && key.y === y));
+  const newKeys = keys.filter(
+    ({ kid, x, y }) => !known.some((key) => key.kid === kid && key.x === x && key.y === y),
+  );
   return { known: [...known, ...newKeys], newKeys };
 }
 
 function summary(results, { newKeys }) {
-  const [right, waits, wrong] = ["right", "waits", "wrong"].map((state) => results.filter((result) => result.state === state));
+  const [right, waits, wrong] = ["right", "waits", "wrong"].map((state) =>
+    results.filter((result) => result.state === state),
+  );
   return h(
     "div",
     {},
-    h("p", { class: wrong.length ? "bad" : "good" }, tn("{count} entry is included unchanged in signed roots.", "{count} entries are included unchanged in signed roots.", right.length)),
-    waits.length > 0 && h("p", {}, tn("{count} new entry waits for the next root. A root is signed every ten minutes.", "{count} new entries wait for the next root. A root is signed every ten minutes.", waits.length)),
-    newKeys.length > 0 && h("p", { class: "bad" }, t("The service signs with a key that this browser has not seen before. Ask the operator whether the key was changed.")),
-    wrong.length > 0 && table(t("Entries that differ from what was signed"), [
-      { label: t("Entry"), cell: ({ entry }) => String(entry) },
-      { label: t("Why"), cell: ({ reason }) => reason },
-    ], wrong),
+    h(
+      "p",
+      { class: wrong.length ? "bad" : "good" },
+      tn(
+        "{count} entry is included unchanged in signed roots.",
+        "{count} entries are included unchanged in signed roots.",
+        right.length,
+      ),
+    ),
+    waits.length > 0 &&
+      h(
+        "p",
+        {},
+        tn(
+          "{count} new entry waits for the next root. A root is signed every ten minutes.",
+          "{count} new entries wait for the next root. A root is signed every ten minutes.",
+          waits.length,
+        ),
+      ),
+    newKeys.length > 0 &&
+      h(
+        "p",
+        { class: "bad" },
+        t(
+          "The service signs with a key that this browser has not seen before. Ask the operator whether the key was changed.",
+        ),
+      ),
+    wrong.length > 0 &&
+      table(
+        t("Entries that differ from what was signed"),
+        [
+          { label: t("Entry"), cell: ({ entry }) => String(entry) },
+          { label: t("Why"), cell: ({ reason }) => reason },
+        ],
+        wrong,
+      ),
   );
 }

@@ -1,6 +1,17 @@
 // Credits bought once, and bought by themselves when they run low.
 
-import { actionButton, actions, definitions, details, field, form, h, panel, quiet, targetPanel } from "./dom.js";
+import {
+  actionButton,
+  actions,
+  definitions,
+  details,
+  field,
+  form,
+  h,
+  panel,
+  quiet,
+  targetPanel,
+} from "./dom.js";
 import { atStripe, buy } from "./checkout.js";
 import { credits, minorUnits, money, number, t, unixDate, written } from "./text.js";
 
@@ -15,7 +26,9 @@ const PAUSED = {
 
 /** What this service sells once, and the terms of the top-up; null if it sells no packs. */
 export async function packsOffered({ session }) {
-  const [offer, terms] = await Promise.all(["packs", "topUp"].map((name) => ifOffered(session.get(`/api/payments/${name}`))));
+  const [offer, terms] = await Promise.all(
+    ["packs", "topUp"].map((name) => ifOffered(session.get(`/api/payments/${name}`))),
+  );
   return offer && { ...offer, terms };
 }
 
@@ -24,7 +37,10 @@ export function packPanels(offer, currency, context) {
   if (!offer) return [];
   const { terms, currencies } = offer;
   const packs = [...offer.packs].sort((a, b) => (b.currency === currency) - (a.currency === currency));
-  return [once({ packs, currencies, currency }, context), terms && packs.length > 0 && topUp(terms, packs, context)].filter(Boolean);
+  return [
+    once({ packs, currencies, currency }, context),
+    terms && packs.length > 0 && topUp(terms, packs, context),
+  ].filter(Boolean);
 }
 
 const ifOffered = (asked) =>
@@ -35,7 +51,10 @@ const ifOffered = (asked) =>
 
 function once({ packs, currencies, currency }, context) {
   const list = h("ul", { class: "packs" });
-  const show = (code) => list.replaceChildren(...packs.filter((pack) => pack.currency === code).map((pack) => h("li", {}, offered(pack, context))));
+  const show = (code) =>
+    list.replaceChildren(
+      ...packs.filter((pack) => pack.currency === code).map((pack) => h("li", {}, offered(pack, context))),
+    );
   const codes = [...new Set(packs.map((pack) => pack.currency))];
   const choice = codes.length > 1 && choiceOf(codes, codes[0]);
   if (choice) choice.addEventListener("change", () => show(choice.value));
@@ -50,13 +69,23 @@ function once({ packs, currencies, currency }, context) {
   );
 }
 
-export const choiceOf = (codes, chosen) => h("select", { name: "currency" }, codes.map((code) => h("option", { value: code, selected: code === chosen }, code.toUpperCase())));
+export const choiceOf = (codes, chosen) =>
+  h(
+    "select",
+    { name: "currency" },
+    codes.map((code) => h("option", { value: code, selected: code === chosen }, code.toUpperCase())),
+  );
 
 function offered({ pack, cost, currency, credits: sum, bonusCredits }, context) {
   return [
     h("strong", {}, credits(sum)),
-    bonusCredits > 0 && h("span", { class: "good" }, t("{number} of them as a bonus", { number: number(bonusCredits) })),
-    actionButton(t("Buy for {price}", { price: money(cost, currency) }), () => buy({ pack }, context), context.report),
+    bonusCredits > 0 &&
+      h("span", { class: "good" }, t("{number} of them as a bonus", { number: number(bonusCredits) })),
+    actionButton(
+      t("Buy for {price}", { price: money(cost, currency) }),
+      () => buy({ pack }, context),
+      context.report,
+    ),
   ];
 }
 
@@ -66,12 +95,33 @@ function anyAmount(currencies, chosen, context) {
   const checks = ({ amount, currency }) => {
     const { minimum, maximum } = terms(currency);
     const minor = minorUnits(amount) ?? 0;
-    return minor >= minimum && minor <= maximum ? null : t("Enter an amount from {least} to {most}.", { least: money(minimum, currency), most: money(maximum, currency) });
+    return minor >= minimum && minor <= maximum
+      ? null
+      : t("Enter an amount from {least} to {most}.", {
+          least: money(minimum, currency),
+          most: money(maximum, currency),
+        });
   };
   const element = form(
-    { button: t("Buy"), kind: "plain", checks, action: ({ amount, currency }) => buy({ amount: minorUnits(amount), currency }, context), report: context.report },
-    field(t("Amount"), h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", value: written(1000) }), gives),
-    field(t("Currency"), choiceOf(currencies.map(({ currency }) => currency), chosen)),
+    {
+      button: t("Buy"),
+      kind: "plain",
+      checks,
+      action: ({ amount, currency }) => buy({ amount: minorUnits(amount), currency }, context),
+      report: context.report,
+    },
+    field(
+      t("Amount"),
+      h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", value: written(1000) }),
+      gives,
+    ),
+    field(
+      t("Currency"),
+      choiceOf(
+        currencies.map(({ currency }) => currency),
+        chosen,
+      ),
+    ),
   );
   previewCredits(element, gives, currencies);
   return element;
@@ -83,7 +133,8 @@ export function previewCredits(element, gives, currencies) {
     const { amount, currency } = Object.fromEntries(new FormData(element));
     const minor = minorUnits(amount);
     const rate = currencies.find((each) => each.currency === currency)?.creditsPerMajorUnit;
-    gives.textContent = minor && rate ? t("gives {credits}", { credits: credits(Math.floor((minor * rate) / 100)) }) : "";
+    gives.textContent =
+      minor && rate ? t("gives {credits}", { credits: credits(Math.floor((minor * rate) / 100)) }) : "";
   };
   element.addEventListener("input", tell);
   tell();
@@ -97,16 +148,36 @@ function topUp(terms, packs, context) {
     await again();
     report(t("The automatic top-up is off."));
   };
-  const state = terms.consentedAt !== null && terms.status !== "off" && definitions(
-    [t("Below"), credits(terms.threshold)],
-    [t("Buy"), t("a pack for {price}", { price: money(terms.cost, terms.currency) })],
-    [t("Spent this month"), t("{spent} of at most {limit}", { spent: money(terms.spentThisMonth, terms.currency), limit: money(terms.monthlyLimit, terms.currency) })],
-    [t("Agreed on"), unixDate(terms.consentedAt)],
-  );
+  const state =
+    terms.consentedAt !== null &&
+    terms.status !== "off" &&
+    definitions(
+      [t("Below"), credits(terms.threshold)],
+      [t("Buy"), t("a pack for {price}", { price: money(terms.cost, terms.currency) })],
+      [
+        t("Spent this month"),
+        t("{spent} of at most {limit}", {
+          spent: money(terms.spentThisMonth, terms.currency),
+          limit: money(terms.monthlyLimit, terms.currency),
+        }),
+      ],
+      [t("Agreed on"), unixDate(terms.consentedAt)],
+    );
   return panel(
     t("Automatic top-up"),
-    h("p", {}, isOn ? t("On: you do not run out of credits.") : t("Off. Turn it on so that you never run out of credits.")),
-    terms.status === "paused" && h("p", { class: "notice bad" }, t("Paused. {reason} Turn it on again to resume.", { reason: PAUSED[terms.pausedReason] ?? "" })),
+    h(
+      "p",
+      {},
+      isOn
+        ? t("On: you do not run out of credits.")
+        : t("Off. Turn it on so that you never run out of credits."),
+    ),
+    terms.status === "paused" &&
+      h(
+        "p",
+        { class: "notice bad" },
+        t("Paused. {reason} Turn it on again to resume.", { reason: PAUSED[terms.pausedReason] ?? "" }),
+      ),
     state,
     actions(terms.status !== "off" && actionButton(t("Turn off"), end, report, { kind: "danger" })),
     details(isOn ? t("Change the terms") : t("Turn on"), consent(terms, packs, context)),
@@ -120,18 +191,31 @@ function consent(terms, packs, context) {
   const values = (element) => Object.fromEntries(new FormData(element));
   const text = ({ threshold, pack, monthlyLimit }) => {
     const { cost, currency } = packs.find((each) => each.pack === pack) ?? packs[0];
-    return t("When I have less than {threshold}, buy a pack for {price} with my saved card, at most {limit} a month, until I turn this off. I am told of each purchase.", {
-      threshold: credits(Number(threshold) || 0), price: money(cost, currency), limit: money(minorUnits(monthlyLimit) ?? 0, currency),
-    });
+    return t(
+      "When I have less than {threshold}, buy a pack for {price} with my saved card, at most {limit} a month, until I turn this off. I am told of each purchase.",
+      {
+        threshold: credits(Number(threshold) || 0),
+        price: money(cost, currency),
+        limit: money(minorUnits(monthlyLimit) ?? 0, currency),
+      },
+    );
   };
   const checks = ({ threshold, pack, monthlyLimit, agreed }) => {
     const { cost, currency } = packs.find((each) => each.pack === pack);
-    if (!/^\d{1,9}$/.test(threshold) || Number(threshold) < 1) return t("Enter a whole number of credits above 0.");
-    if ((minorUnits(monthlyLimit) ?? 0) < cost) return t("The limit of a month must be at least {price}.", { price: money(cost, currency) });
+    if (!/^\d{1,9}$/.test(threshold) || Number(threshold) < 1)
+      return t("Enter a whole number of credits above 0.");
+    if ((minorUnits(monthlyLimit) ?? 0) < cost)
+      return t("The limit of a month must be at least {price}.", { price: money(cost, currency) });
     return agreed ? null : t("Tick the box to agree.");
   };
   const save = async (entered) => {
-    const body = { enabled: true, threshold: Number(entered.threshold), pack: entered.pack, monthlyLimit: minorUnits(entered.monthlyLimit), consent: text(entered) };
+    const body = {
+      enabled: true,
+      threshold: Number(entered.threshold),
+      pack: entered.pack,
+      monthlyLimit: minorUnits(entered.monthlyLimit),
+      consent: text(entered),
+    };
     try {
       await session.put("/api/payments/topUp", body);
     } catch (error) {
@@ -143,9 +227,32 @@ function consent(terms, packs, context) {
   };
   const element = form(
     { button: t("Turn on"), checks, action: save, report },
-    field(t("When I have fewer credits than"), h("input", { name: "threshold", inputmode: "numeric", value: String(terms.threshold || 2000) })),
-    field(t("Buy"), h("select", { name: "pack" }, packs.map(({ pack, credits: sum, cost, currency }) => h("option", { value: pack, selected: pack === terms.pack }, `${credits(sum)} – ${money(cost, currency)}`)))),
-    field(t("At most a month"), h("input", { name: "monthlyLimit", inputmode: "decimal", value: written(terms.monthlyLimit || 5 * packs[0].cost) })),
+    field(
+      t("When I have fewer credits than"),
+      h("input", { name: "threshold", inputmode: "numeric", value: String(terms.threshold || 2000) }),
+    ),
+    field(
+      t("Buy"),
+      h(
+        "select",
+        { name: "pack" },
+        packs.map(({ pack, credits: sum, cost, currency }) =>
+          h(
+            "option",
+            { value: pack, selected: pack === terms.pack },
+            `${credits(sum)} – ${money(cost, currency)}`,
+          ),
+        ),
+      ),
+    ),
+    field(
+      t("At most a month"),
+      h("input", {
+        name: "monthlyLimit",
+        inputmode: "decimal",
+        value: written(terms.monthlyLimit || 5 * packs[0].cost),
+      }),
+    ),
     h("label", { class: "choice" }, h("input", { type: "checkbox", name: "agreed" }), sentence),
     quiet(t("You can turn it off at any time.")),
   );

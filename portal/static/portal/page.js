@@ -18,7 +18,12 @@ let latest = null;
 /** Show an action's outcome at the bottom of the window. Errors, and outcomes that `stay`, remain until closed. */
 async function report(outcome, { stays = false } = {}) {
   const failed = outcome instanceof Error || outcome?.code !== undefined;
-  if (failed && session && isSignedOut(outcome)) return signedOut(outcome instanceof SessionEnded ? t("Your session has ended, here or on another device. Sign in again to continue.") : t("You are signed out. Sign in again."));
+  if (failed && session && isSignedOut(outcome))
+    return signedOut(
+      outcome instanceof SessionEnded
+        ? t("Your session has ended, here or on another device. Sign in again to continue.")
+        : t("You are signed out. Sign in again."),
+    );
   const content = failed ? await explain(outcome) : outcome;
   const close = actionButton(t("Close"), () => report(""), report, { kind: "plain small" });
   const toast = h("div", { class: failed ? "toast bad" : "toast" }, h("p", {}, content), close);
@@ -28,7 +33,10 @@ async function report(outcome, { stays = false } = {}) {
 
 /** Take a message away after a while, but not from under the pointer or the focus. */
 function goesAway(toast) {
-  setTimeout(() => (toast.matches(":hover, :focus-within") ? goesAway(toast) : toast.remove()), SHOWN_MILLISECONDS);
+  setTimeout(
+    () => (toast.matches(":hover, :focus-within") ? goesAway(toast) : toast.remove()),
+    SHOWN_MILLISECONDS,
+  );
 }
 
 /** Return an error in the page's own words where it has some. */
@@ -36,7 +44,10 @@ async function explain(error) {
   if (wasRejected(error)) return t("You declined the request in the wallet. Nothing was done.");
   if (isUnreachable(error)) return t("The service cannot be reached. Check your connection, then try again.");
   const { PROBLEMS } = await import("./words.js");
-  const own = { "no-profile": t("The wallet did not share a profile with this page."), "no-wallet": t("No wallet was found in this browser.") };
+  const own = {
+    "no-profile": t("The wallet did not share a profile with this page."),
+    "no-wallet": t("No wallet was found in this browser."),
+  };
   const wait = error.retryAfter ? t("Try again in {seconds} seconds.", { seconds: error.retryAfter }) : "";
   const known = own[error.message] ?? PROBLEMS[error.code];
   const page = error.detail && [" ", h("a", { href: `/problems/${error.code}` }, t("What does this mean?"))];
@@ -51,7 +62,10 @@ async function signedOut(text) {
   at("sections").hidden = true;
   at("who").replaceChildren();
   const { chooseWallet } = await import("./sign-in.js");
-  show(...(await chooseWallet({ signIn, report, reason: text })), ...(other ? [other.signInForm({ enter: entered, report })] : []));
+  show(
+    ...(await chooseWallet({ signIn, report, reason: text })),
+    ...(other ? [other.signInForm({ enter: entered, report })] : []),
+  );
   at("main").focus();
 }
 
@@ -88,7 +102,8 @@ async function open(section, { focus, keep = false, place: target = "" }) {
   if (focus) at("main").focus();
   const again = () => open(section, { focus: false, keep: true });
   // If the user opens another section while this one loads, only the later one is shown.
-  const turn = (latest = {});
+  const turn = {};
+  latest = turn;
   const place = h("div", { class: "stack" });
   const draw = (...parts) => {
     if (turn === latest && !place.isConnected) at("content").replaceChildren(heading, place);
@@ -116,8 +131,18 @@ function goTo(target) {
 
 async function failure(error, section) {
   // A browser does not fetch a module again that it could not load once.
-  const retry = actionButton(t("Try again"), () => (error instanceof TypeError ? location.reload() : open(section, { focus: true })), report);
-  return panel(isUnreachable(error) ? t("You are offline, or the service is unavailable") : t("This could not be loaded"), h("p", { role: "alert" }, await explain(error)), actions(retry));
+  const retry = actionButton(
+    t("Try again"),
+    () => (error instanceof TypeError ? location.reload() : open(section, { focus: true })),
+    report,
+  );
+  return panel(
+    isUnreachable(error)
+      ? t("You are offline, or the service is unavailable")
+      : t("This could not be loaded"),
+    h("p", { role: "alert" }, await explain(error)),
+    actions(retry),
+  );
 }
 
 /** The section of the address, and the part of it after a slash: "#plan/packs". */
@@ -130,8 +155,13 @@ async function enter() {
   const links = Object.entries(sections).map(([name, [title]]) => h("a", { href: `#${name}` }, title));
   at("sections").replaceChildren(...links);
   at("sections").hidden = false;
-  const leave = actionButton(t("Sign out"), () => session.end().then(() => signedOut("")), report, { kind: "plain small" });
-  at("who").replaceChildren(session.label ?? h("code", { title: session.address }, short(session.address)), leave);
+  const leave = actionButton(t("Sign out"), () => session.end().then(() => signedOut("")), report, {
+    kind: "plain small",
+  });
+  at("who").replaceChildren(
+    session.label ?? h("code", { title: session.address }, short(session.address)),
+    leave,
+  );
   const { section, place } = asked();
   await open(section, { focus: false, place });
   showCard();
@@ -142,7 +172,10 @@ async function showCard() {
   if (!session?.address) return;
   const { name, picture } = (await session.get("/api/user/profile").catch(() => null)) ?? {};
   if (!session || !(name || picture)) return;
-  at("who").prepend(picture ? h("img", { src: picture, alt: "", width: 40, height: 40 }) : "", name ? h("strong", {}, name) : "");
+  at("who").prepend(
+    picture ? h("img", { src: picture, alt: "", width: 40, height: 40 }) : "",
+    name ? h("strong", {}, name) : "",
+  );
 }
 
 addEventListener("hashchange", () => {

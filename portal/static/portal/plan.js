@@ -1,6 +1,18 @@
 // The plan in one card: amount, next charge and card; start, change, cancel and resume; packs, receipts, invoices.
 
-import { actionButton, actions, confirmed, definitions, details, field, form, h, panel, quiet, table } from "./dom.js";
+import {
+  actionButton,
+  actions,
+  confirmed,
+  definitions,
+  details,
+  field,
+  form,
+  h,
+  panel,
+  quiet,
+  table,
+} from "./dom.js";
 import { BUYS, atStripe, openInvoice, payMonthly, resumed } from "./checkout.js";
 import { choiceOf, packPanels, packsOffered, previewCredits } from "./packs.js";
 import { credits, likelyCurrency, minorUnits, money, t, unixDate, written } from "./text.js";
@@ -22,8 +34,13 @@ const FROM_BALANCE = t("Your balance at Stripe paid for this month, so it gives 
 export async function plan(context) {
   const { session, draw } = context;
   const continued = await resumed(context);
-  const asked = [session.get("/api/payments/invoices"), session.get("/api/payments/card"), session.get("/api/payments/receiptEmail"), packsOffered(context)];
-  asked.forEach((each) => each.catch(() => null));
+  const asked = [
+    session.get("/api/payments/invoices"),
+    session.get("/api/payments/card"),
+    session.get("/api/payments/receiptEmail"),
+    packsOffered(context),
+  ];
+  for (const each of asked) each.catch(() => null);
   const account = await session.get("/api/user/account");
   const state = account.subscriptionStatus ? await session.get(PATH) : null;
   const runs = state !== null && !ENDED.includes(state.status);
@@ -33,7 +50,9 @@ export async function plan(context) {
   const terms = { offered, currency, rates: offer?.currencies ?? [] };
   draw(
     continued && h("p", { class: "notice", role: "status" }, continued),
-    runs ? current(state, { invoices, card, account, terms }, context) : beginning(state, { card, terms }, context),
+    runs
+      ? current(state, { invoices, card, account, terms }, context)
+      : beginning(state, { card, terms }, context),
     ...packPanels(offer, currency, context),
     receipts(email, context),
     panel(t("Invoices"), invoiceTable(invoices)),
@@ -50,21 +69,54 @@ function current(state, { invoices, card, account, terms }, context) {
     WAITS[state.nextStep] && h("p", { class: "notice bad" }, WAITS[state.nextStep]),
     state.latestInvoice === "balance" && h("p", { class: "notice" }, FROM_BALANCE),
     definitions(
-      [t("Status"), ends ? t("ends on {date}", { date: unixDate(state.currentPeriodEnd) }) : nameOf(SUBSCRIPTION_STATES, state.status)],
-      account.totalQuota > 0 && [t("This period"), t("{credits} until {date}", { credits: credits(account.totalQuota), date: unixDate(state.currentPeriodEnd) })],
+      [
+        t("Status"),
+        ends
+          ? t("ends on {date}", { date: unixDate(state.currentPeriodEnd) })
+          : nameOf(SUBSCRIPTION_STATES, state.status),
+      ],
+      account.totalQuota > 0 && [
+        t("This period"),
+        t("{credits} until {date}", {
+          credits: credits(account.totalQuota),
+          date: unixDate(state.currentPeriodEnd),
+        }),
+      ],
       [t("Next charge"), nextCharge(state)],
       [t("Card"), cardText(card)],
       state.openCost > 0 && [t("Open"), h("span", { class: "bad" }, money(state.openCost, currency))],
     ),
     actions(
-      state.openCost > 0 && open && h("a", { class: "button", href: open.pageUrl }, t("Pay the open invoice")),
-      BUYS.includes(state.nextStep) && actionButton(t("Buy a month now for {price}", { price }), () => pay(cost), context.report),
-      (ends || state.isResting) && actionButton(t("Resume at {price}", { price }), () => pay(cost), context.report),
+      state.openCost > 0 &&
+        open &&
+        h("a", { class: "button", href: open.pageUrl }, t("Pay the open invoice")),
+      BUYS.includes(state.nextStep) &&
+        actionButton(t("Buy a month now for {price}", { price }), () => pay(cost), context.report),
+      (ends || state.isResting) &&
+        actionButton(t("Resume at {price}", { price }), () => pay(cost), context.report),
       actionButton(t("Replace the card"), () => atStripe(context, "card"), context.report, { kind: "plain" }),
-      actionButton(t("Open Stripe's customer portal"), () => atStripe(context, "portal"), context.report, { kind: "plain" }),
-      !ends && actionButton(t("Cancel the plan"), () => cancel(state, account, context), context.report, { kind: "danger" }),
+      actionButton(t("Open Stripe's customer portal"), () => atStripe(context, "portal"), context.report, {
+        kind: "plain",
+      }),
+      !ends &&
+        actionButton(t("Cancel the plan"), () => cancel(state, account, context), context.report, {
+          kind: "danger",
+        }),
     ),
-    details(t("Change the amount"), amountForm({ button: t("Save the amount"), kind: "plain", cost, terms, hint: t("A new amount is charged from the next period; nothing is charged now.") }, context, state)),
+    details(
+      t("Change the amount"),
+      amountForm(
+        {
+          button: t("Save the amount"),
+          kind: "plain",
+          cost,
+          terms,
+          hint: t("A new amount is charged from the next period; nothing is charged now."),
+        },
+        context,
+        state,
+      ),
+    ),
   );
 }
 
@@ -78,11 +130,31 @@ function nextCharge({ cancelAtEndOfBillingPeriod: ends, isResting, nextCost, cur
 async function cancel({ currentPeriodEnd }, { available }, { session, again, report }) {
   const day = unixDate(currentPeriodEnd);
   const agreed = await confirmed(
-    { title: t("Cancel the plan?"), yes: t("Cancel at the end of the period"), no: t("Keep the plan"), kind: "danger" },
-    h("p", {}, t("Your plan then ends on {date}. Until that day nothing changes, and you can resume it.", { date: day })),
-    h("dl", {},
-      h("dt", {}, t("You keep")), h("dd", {}, t("your {credits}, your badge and its benefits.", { credits: credits(Math.max(0, available)) })),
-      h("dt", {}, t("You lose on {date}", { date: day })), h("dd", {}, t("the monthly credits, and the subscriber badge with its cashback and bonuses."))),
+    {
+      title: t("Cancel the plan?"),
+      yes: t("Cancel at the end of the period"),
+      no: t("Keep the plan"),
+      kind: "danger",
+    },
+    h(
+      "p",
+      {},
+      t("Your plan then ends on {date}. Until that day nothing changes, and you can resume it.", {
+        date: day,
+      }),
+    ),
+    h(
+      "dl",
+      {},
+      h("dt", {}, t("You keep")),
+      h(
+        "dd",
+        {},
+        t("your {credits}, your badge and its benefits.", { credits: credits(Math.max(0, available)) }),
+      ),
+      h("dt", {}, t("You lose on {date}", { date: day })),
+      h("dd", {}, t("the monthly credits, and the subscriber badge with its cashback and bonuses.")),
+    ),
   );
   if (!agreed) return;
   await session.delete("/api/payments/cancelSubscription", { cancelImmediately: false });
@@ -93,21 +165,57 @@ async function cancel({ currentPeriodEnd }, { available }, { session, again, rep
 const beginning = (state, { card, terms }, context) =>
   panel(
     state ? t("Your plan has ended") : t("Choose a plan"),
-    h("p", {}, t("You get credits every month, and a subscriber badge with cashback and bonuses. You choose the price, and can cancel at any time.")),
-    amountForm({ button: orderButton(), cost: state?.subscriptionCost ?? FIRST_AMOUNT, terms, isOrder: true }, context, state),
+    h(
+      "p",
+      {},
+      t(
+        "You get credits every month, and a subscriber badge with cashback and bonuses. You choose the price, and can cancel at any time.",
+      ),
+    ),
+    amountForm(
+      { button: orderButton(), cost: state?.subscriptionCost ?? FIRST_AMOUNT, terms, isOrder: true },
+      context,
+      state,
+    ),
     card && definitions([t("Card"), cardText(card)]),
-    quiet(card ? t("Your saved card is charged at once, then each month until you cancel.") : t("You enter the card at Stripe. The first payment is made at once, then each month until you cancel."), legal()),
-    card && actions(actionButton(t("Replace the card"), () => atStripe(context, "card"), context.report, { kind: "plain" })),
+    quiet(
+      card
+        ? t("Your saved card is charged at once, then each month until you cancel.")
+        : t(
+            "You enter the card at Stripe. The first payment is made at once, then each month until you cancel.",
+          ),
+      legal(),
+    ),
+    card &&
+      actions(
+        actionButton(t("Replace the card"), () => atStripe(context, "card"), context.report, {
+          kind: "plain",
+        }),
+      ),
   );
 
 /** A card as its holder knows it; only Stripe stores it. */
 function cardText(card) {
   if (!card) return t("none is saved");
   const { brand, last4, expiresMonth: month, expiresYear: year } = card;
-  return t("{brand} ending in {digits}, valid until {date}", { brand: BRANDS[brand] ?? brand, digits: last4, date: `${String(month).padStart(2, "0")}/${year}` });
+  return t("{brand} ending in {digits}, valid until {date}", {
+    brand: BRANDS[brand] ?? brand,
+    digits: last4,
+    date: `${String(month).padStart(2, "0")}/${year}`,
+  });
 }
 
-const BRANDS = { amex: "American Express", cartes_bancaires: "Cartes Bancaires", diners: "Diners Club", discover: "Discover", eftpos_au: "Eftpos", jcb: "JCB", mastercard: "Mastercard", unionpay: "UnionPay", visa: "Visa" };
+const BRANDS = {
+  amex: "American Express",
+  cartes_bancaires: "Cartes Bancaires",
+  diners: "Diners Club",
+  discover: "Discover",
+  eftpos_au: "Eftpos",
+  jcb: "JCB",
+  mastercard: "Mastercard",
+  unionpay: "UnionPay",
+  visa: "Visa",
+};
 
 const orderButton = () => document.body.dataset.orderButton || t("Subscribe and pay");
 
@@ -117,18 +225,36 @@ const legal = () => {
 };
 
 /** A form for a monthly amount, filled with the current one; it shows the credits that the amount gives. */
-function amountForm({ button, kind, cost, terms: { offered, currency, rates }, hint, isOrder }, context, state) {
+function amountForm(
+  { button, kind, cost, terms: { offered, currency, rates }, hint, isOrder },
+  context,
+  state,
+) {
   const gives = h("span", { class: "hint", "aria-live": "polite" });
   const element = form(
     {
       button,
       kind,
-      checks: ({ amount }) => ((minorUnits(amount) ?? 0) > 0 ? null : t("Enter an amount above 0, such as {example}.", { example: written(2550) })),
-      action: (values) => payMonthly({ subscriptionCost: minorUnits(values.amount), currency: values.currency }, context, state),
+      checks: ({ amount }) =>
+        (minorUnits(amount) ?? 0) > 0
+          ? null
+          : t("Enter an amount above 0, such as {example}.", { example: written(2550) }),
+      action: (values) =>
+        payMonthly(
+          { subscriptionCost: minorUnits(values.amount), currency: values.currency },
+          context,
+          state,
+        ),
       report: context.report,
     },
-    field(t("Amount per month"), h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", value: written(cost) }), [gives, hint && h("span", { class: "hint" }, hint)]),
-    isOrder && offered.length > 1 ? field(t("Currency"), choiceOf(offered, currency)) : h("input", { type: "hidden", name: "currency", value: currency }),
+    field(
+      t("Amount per month"),
+      h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", value: written(cost) }),
+      [gives, hint && h("span", { class: "hint" }, hint)],
+    ),
+    isOrder && offered.length > 1
+      ? field(t("Currency"), choiceOf(offered, currency))
+      : h("input", { type: "hidden", name: "currency", value: currency }),
   );
   previewCredits(element, gives, rates);
   return element;
@@ -144,7 +270,13 @@ function receipts(email, { session, again, report }) {
   return panel(
     t("Receipts"),
     form(
-      { button: t("Save the address"), kind: "plain", checks: () => (input.validity.valid ? null : t("Enter an e-mail address, or nothing.")), action: save, report },
+      {
+        button: t("Save the address"),
+        kind: "plain",
+        checks: () => (input.validity.valid ? null : t("Enter an e-mail address, or nothing.")),
+        action: save,
+        report,
+      },
       field(t("E-mail address for receipts (optional)"), input),
     ),
   );
@@ -152,13 +284,28 @@ function receipts(email, { session, again, report }) {
 
 const invoiceTable = (rows) =>
   rows.length
-    ? table(t("Invoices"), [
-        { label: t("Invoice"), cell: (row) => row.number },
-        { label: t("Date"), cell: (row) => unixDate(row.createdAt) },
-        { label: t("Status"), cell: (row) => h("span", { class: row.status === "paid" ? "good" : row.status === "open" ? "bad" : "" }, nameOf(INVOICE_STATES, row.status)) },
-        { label: t("Total"), number: true, cell: (row) => money(row.total, row.currency) },
-        { label: t("Documents"), cell: (row) => h("span", {}, link(row.pageUrl, t("View")), " ", link(row.pdfUrl, t("PDF"))) },
-      ], rows)
+    ? table(
+        t("Invoices"),
+        [
+          { label: t("Invoice"), cell: (row) => row.number },
+          { label: t("Date"), cell: (row) => unixDate(row.createdAt) },
+          {
+            label: t("Status"),
+            cell: (row) =>
+              h(
+                "span",
+                { class: row.status === "paid" ? "good" : row.status === "open" ? "bad" : "" },
+                nameOf(INVOICE_STATES, row.status),
+              ),
+          },
+          { label: t("Total"), number: true, cell: (row) => money(row.total, row.currency) },
+          {
+            label: t("Documents"),
+            cell: (row) => h("span", {}, link(row.pageUrl, t("View")), " ", link(row.pdfUrl, t("PDF"))),
+          },
+        ],
+        rows,
+      )
     : quiet(t("None yet."));
 
 const link = (address, text) => address && h("a", { href: address, rel: "noreferrer" }, text);

@@ -3,8 +3,13 @@
 import { dayOf, number } from "./text.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
-const WIDTH = Math.min(640, Math.max(300, innerWidth - 70)), HEIGHT = 180, LEFT = 56, BOTTOM = 24, TOP = 10;
-const DAY = 86_400_000, DAYS = 30;
+const WIDTH = Math.min(640, Math.max(300, innerWidth - 70)),
+  HEIGHT = 180,
+  LEFT = 56,
+  BOTTOM = 24,
+  TOP = 10;
+const DAY = 86_400_000,
+  DAYS = 30;
 
 /** The last 30 UTC days as {day, value}, with the values of rows of {day, credits}. */
 export function monthOf(rows, now = Date.now()) {
@@ -21,18 +26,32 @@ export function bars(days, description) {
   const step = (WIDTH - LEFT) / days.length;
   const scale = (HEIGHT - TOP - BOTTOM) / highest;
   const base = HEIGHT - BOTTOM;
-  const plot = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "plot", role: "img", "aria-label": description });
+  const plot = element("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    class: "plot",
+    role: "img",
+    "aria-label": description,
+  });
   for (const share of [0, 0.5, 1]) {
     const value = Math.round(highest * share);
     const y = base - value * scale;
-    plot.append(element("line", { x1: LEFT, x2: WIDTH, y1: y, y2: y }), text(number(value), { x: LEFT - 6, y: y + 4, "text-anchor": "end" }));
+    plot.append(
+      element("line", { x1: LEFT, x2: WIDTH, y1: y, y2: y }),
+      text(number(value), { x: LEFT - 6, y: y + 4, "text-anchor": "end" }),
+    );
   }
   days.forEach(({ day, value }, place) => {
-    const bar = element("rect", { x: LEFT + place * step + 1, y: base - value * scale, width: step - 2, height: value * scale });
+    const bar = element("rect", {
+      x: LEFT + place * step + 1,
+      y: base - value * scale,
+      width: step - 2,
+      height: value * scale,
+    });
     const label = dayOf(day, { day: "numeric", month: "short" });
     bar.append(text(`${label}: ${number(value)}`, {}, "title"));
     plot.append(bar);
-    if (place % (WIDTH < 500 ? 10 : 7) === 2) plot.append(text(label, { x: LEFT + (place + 0.5) * step, y: HEIGHT - 6, "text-anchor": "middle" }));
+    if (place % (WIDTH < 500 ? 10 : 7) === 2)
+      plot.append(text(label, { x: LEFT + (place + 0.5) * step, y: HEIGHT - 6, "text-anchor": "middle" }));
   });
   return plot;
 }

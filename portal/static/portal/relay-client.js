@@ -347,7 +347,7 @@ function relayCallHash(call) {
   return keccak256(join(["0x1900", address(keyManager), ...words, payload]));
 }
 function encodeCalls(calls) {
-  const list = calls instanceof Array ? calls : [calls];
+  const list = "to" in calls ? [calls] : calls;
   const [only] = list;
   if (only === void 0) throw new TypeError("There is no call to encode.");
   return list.length === 1 ? encodeExecute(only) : encodeExecuteBatch(list);
@@ -405,7 +405,10 @@ function checked(value) {
 }
 function tail(data) {
   const digits = checked(data).slice(2);
-  return join([word(BigInt(digits.length / 2)), `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`]);
+  return join([
+    word(BigInt(digits.length / 2)),
+    `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`
+  ]);
 }
 function sizeOf(value) {
   return BigInt((value.length - 2) / 2);
@@ -467,7 +470,11 @@ function overHttp(url, fetcher) {
   return {
     async request({ method, params = [] }) {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-      const response = await fetcher(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+      const response = await fetcher(url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body
+      });
       const { result, error } = await response.json();
       if (error) throw new Error(`${method}: ${error.message}`);
       return result;
@@ -532,7 +539,8 @@ var Http = class {
       throw new ServiceUnreachable(`No answer of ${this.url} to ${request.method} ${path}.`, { cause });
     }
     if (response.ok) return answer;
-    if (!isProblem(answer)) throw new ServiceUnreachable(`${this.url} answered ${response.status} to ${path}.`);
+    if (!isProblem(answer))
+      throw new ServiceUnreachable(`${this.url} answered ${response.status} to ${path}.`);
     throw new RelayProblem(answer, WAIT_STATUSES.has(response.status) ? secondsOf(response) : void 0);
   }
   /**
@@ -594,7 +602,10 @@ var SignerRoute = class {
       headers["relay-sponsor"] = prepared.sponsor.name;
       if (sponsorVoucher) headers["relay-sponsor-voucher"] = sponsorVoucher;
     }
-    const answer = await session.request("post", "/api/relay/execute", { body, headers });
+    const answer = await session.request("post", "/api/relay/execute", {
+      body,
+      headers
+    });
     return answer.transactionHash;
   }
   async check(profile, keyManager, chainId) {
@@ -630,7 +641,12 @@ var ProviderRoute = class _ProviderRoute {
 // clients/typescript/src/session.ts
 var RENEW_SECONDS_BEFORE_END = 30;
 var REFRESH_PATIENCE_SECONDS = 8;
-var RENEWABLE = /* @__PURE__ */ new Set(["access-token-expired", "not-authenticated", "session-ended", "controller-revoked"]);
+var RENEWABLE = /* @__PURE__ */ new Set([
+  "access-token-expired",
+  "not-authenticated",
+  "session-ended",
+  "controller-revoked"
+]);
 var Session = class {
   profile;
   http;
@@ -708,7 +724,9 @@ var Session = class {
 `);
       if (!isOurs) throw new Error(`The sign-in message of ${this.http.url} is not for ${this.domain}.`);
       const proof = { nonce, signature: await this.sign(message) };
-      return this.keep(await this.http.once("post", "/api/auth/verify", { body: proof }));
+      return this.keep(
+        await this.http.once("post", "/api/auth/verify", { body: proof })
+      );
     });
   }
   keep({ access, refresh, expiresIn }) {
@@ -750,7 +768,10 @@ async function connect(options) {
   const { url, domain = new URL(url).host, storage = new MemoryStorage(), patienceSeconds = 60 } = options;
   const fetcher = (options.fetch ?? fetch).bind(globalThis);
   const http = new Http(url, fetcher, patienceSeconds);
-  const route = "provider" in options ? await ProviderRoute.of(options.provider, options.ask ?? true) : new SignerRoute(options.signer, options.node === void 0 ? void 0 : new ChainReader(options.node, fetcher));
+  const route = "provider" in options ? await ProviderRoute.of(options.provider, options.ask ?? true) : new SignerRoute(
+    options.signer,
+    options.node === void 0 ? void 0 : new ChainReader(options.node, fetcher)
+  );
   return new Relay({ http, domain, storage }, route);
 }
 var Relay = class {
@@ -791,9 +812,18 @@ var Relay = class {
     const { controller } = this.route;
     const { sponsor, sponsorFallback = null, sponsorVoucher } = options;
     const payer = sponsor === void 0 ? {} : { sponsor, sponsorFallback, ...sponsorVoucher && { sponsorVoucher } };
-    const body = { transaction: { abi: payload }, ...numbers, quote, ...payer, ...controller && { controller } };
+    const body = {
+      transaction: { abi: payload },
+      ...numbers,
+      quote,
+      ...payer,
+      ...controller && { controller }
+    };
     const prepared = await session.request("post", "/api/relay/prepare", { body });
-    return new PreparedCall({ session, work, payload, validityTimestamps, prepared, sponsorVoucher }, this.route);
+    return new PreparedCall(
+      { session, work, payload, validityTimestamps, prepared, sponsorVoucher },
+      this.route
+    );
   }
   /**
    * Prepares, signs and submits a call. When this returns, the service has accepted it, but it is not mined yet.
@@ -877,7 +907,10 @@ var Relay = class {
   }
   inTurn(channel, work) {
     const result = (this.channels.get(channel) ?? Promise.resolve()).then(work);
-    this.channels.set(channel, result.catch(() => void 0));
+    this.channels.set(
+      channel,
+      result.catch(() => void 0)
+    );
     return result;
   }
   session(profile) {
@@ -944,7 +977,9 @@ var SentTransaction = class {
     throw new Error(`${this.hash} is not final after ${seconds} s.`);
   }
   async statusWithin(wait) {
-    return await this.session.request("get", `/api/relay/transactions/${this.hash}`, { query: { wait } });
+    return await this.session.request("get", `/api/relay/transactions/${this.hash}`, {
+      query: { wait }
+    });
   }
 };
 

@@ -10,7 +10,8 @@ const options = { url: location.origin, storage: sessionStorage, patienceSeconds
 export async function findWallets() {
   const found = (await announcedWallets()).map(({ info, provider }) => ({ ...info, provider }));
   const isKnown = found.some(({ provider }) => provider === window.lukso);
-  if (window.lukso && !isKnown) found.push({ name: "Universal Profiles", rdns: EXTENSION_RDNS, provider: window.lukso });
+  if (window.lukso && !isKnown)
+    found.push({ name: "Universal Profiles", rdns: EXTENSION_RDNS, provider: window.lukso });
   return found.sort((a, b) => (b.rdns === EXTENSION_RDNS) - (a.rdns === EXTENSION_RDNS));
 }
 
@@ -78,7 +79,10 @@ export class Session {
 
   /** Sign in again, as the service requires before it deletes an account. */
   async signInAgain() {
-    for (const key of Object.keys(sessionStorage).filter((name) => name.endsWith(` ${this.address.toLowerCase()}`))) sessionStorage.removeItem(key);
+    for (const key of Object.keys(sessionStorage).filter((name) =>
+      name.endsWith(` ${this.address.toLowerCase()}`),
+    ))
+      sessionStorage.removeItem(key);
     await this.signIn();
   }
 
@@ -92,7 +96,9 @@ export class Session {
     await this.get("/api/auth/me");
     const kept = Object.keys(sessionStorage).find((name) => name.endsWith(` ${this.address.toLowerCase()}`));
     const { access } = JSON.parse(sessionStorage.getItem(kept));
-    const answer = await fetch(`${path}?${new URLSearchParams(query)}`, { headers: { authorization: `Bearer ${access}` } });
+    const answer = await fetch(`${path}?${new URLSearchParams(query)}`, {
+      headers: { authorization: `Bearer ${access}` },
+    });
     if (!answer.ok) throw await answer.json();
     return answer.text();
   }
@@ -122,7 +128,8 @@ export class Session {
   }
 
   static forget() {
-    for (const key of Object.keys(sessionStorage).filter((name) => name.startsWith("credit-relay"))) sessionStorage.removeItem(key);
+    for (const key of Object.keys(sessionStorage).filter((name) => name.startsWith("credit-relay")))
+      sessionStorage.removeItem(key);
   }
 }
 

@@ -14,7 +14,12 @@ export async function show(context) {
     session.get(`${path}/transfers`),
   ]);
   const mayChange = rights.includes("manage");
-  draw(alarmed(alarm, mayChange, context), mayChange && offer?.packs.length > 0 && packs(offer.packs, context), paid(invoices.results, context), transferred(transfers.results, Boolean(session.address) && rights.includes("own"), context));
+  draw(
+    alarmed(alarm, mayChange, context),
+    mayChange && offer?.packs.length > 0 && packs(offer.packs, context),
+    paid(invoices.results, context),
+    transferred(transfers.results, Boolean(session.address) && rights.includes("own"), context),
+  );
 }
 
 /** Null if this service sells no packs. */
@@ -30,15 +35,35 @@ function alarmed({ credits: limit }, mayChange, { session, path, again, report }
     await again();
     report(t("Saved."));
   };
-  const checks = ({ limit: value }) => (/^([1-9]\d{0,14})?$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0."));
+  const checks = ({ limit: value }) =>
+    /^([1-9]\d{0,14})?$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0.");
   return panel(
     t("Alarm"),
-    h("p", {}, limit === null ? t("No alarm is set.") : t("Members are notified when fewer than {credits} are left.", { credits: credits(limit) })),
-    h("p", { class: "quiet" }, t("Members who have confirmed an address on their account page get an e-mail.")),
+    h(
+      "p",
+      {},
+      limit === null
+        ? t("No alarm is set.")
+        : t("Members are notified when fewer than {credits} are left.", { credits: credits(limit) }),
+    ),
+    h(
+      "p",
+      { class: "quiet" },
+      t("Members who have confirmed an address on their account page get an e-mail."),
+    ),
     mayChange
       ? form(
-          { button: t("Save the alarm"), kind: "plain", checks, action: ({ limit: value }) => set(value.trim()), report },
-          field(t("Notify below this many credits (empty for no alarm)"), h("input", { name: "limit", inputmode: "numeric", autocomplete: "off", value: limit ?? "" })),
+          {
+            button: t("Save the alarm"),
+            kind: "plain",
+            checks,
+            action: ({ limit: value }) => set(value.trim()),
+            report,
+          },
+          field(
+            t("Notify below this many credits (empty for no alarm)"),
+            h("input", { name: "limit", inputmode: "numeric", autocomplete: "off", value: limit ?? "" }),
+          ),
         )
       : quiet(t("Managers and owners set the alarm.")),
   );
@@ -48,8 +73,20 @@ function packs(offered, context) {
   const currency = likelyCurrency(offered.map((pack) => pack.currency));
   return panel(
     t("Buy credits for the sponsor"),
-    h("p", {}, t("We charge your own saved card and issue the receipt to you. The credits are added to the sponsor at once.")),
-    h("ul", { class: "packs" }, offered.filter((pack) => pack.currency === currency).map((pack) => h("li", {}, h("strong", {}, credits(pack.credits)), buyButton(pack, context)))),
+    h(
+      "p",
+      {},
+      t(
+        "We charge your own saved card and issue the receipt to you. The credits are added to the sponsor at once.",
+      ),
+    ),
+    h(
+      "ul",
+      { class: "packs" },
+      offered
+        .filter((pack) => pack.currency === currency)
+        .map((pack) => h("li", {}, h("strong", {}, credits(pack.credits)), buyButton(pack, context))),
+    ),
   );
 }
 
@@ -61,10 +98,24 @@ function buyButton({ pack, cost, currency }, { session, path, again, report }) {
       const done = await session.post(`${path}/purchases`, { pack }, { "Idempotency-Key": key });
       key = crypto.randomUUID();
       await again();
-      report(t("Thank you. {credits} for {price} were added to the sponsor's account.", { credits: credits(done.credits), price: money(done.cost, done.currency) }));
+      report(
+        t("Thank you. {credits} for {price} were added to the sponsor's account.", {
+          credits: credits(done.credits),
+          price: money(done.cost, done.currency),
+        }),
+      );
     } catch (error) {
       if (error.code !== "payment-method-required") throw error;
-      report(h("span", {}, t("No card is saved yet."), " ", h("a", { href: "/account#plan" }, t("Save a card on your account page"))), { stays: true });
+      report(
+        h(
+          "span",
+          {},
+          t("No card is saved yet."),
+          " ",
+          h("a", { href: "/account#plan" }, t("Save a card on your account page")),
+        ),
+        { stays: true },
+      );
     }
   };
   return actionButton(t("Buy for {price}", { price: money(cost, currency) }), buy, report);
@@ -75,55 +126,128 @@ function paid(rows, { session, path, report }) {
     const { pageUrl } = await session.get(`${path}/invoices/${invoiceId}`);
     location.assign(pageUrl);
   };
-  const returned = (row) => (row.returned > 0 ? [" ", h("span", { class: "bad" }, t("({amount} returned)", { amount: money(row.returned, row.currency) }))] : "");
+  const returned = (row) =>
+    row.returned > 0
+      ? [
+          " ",
+          h(
+            "span",
+            { class: "bad" },
+            t("({amount} returned)", { amount: money(row.returned, row.currency) }),
+          ),
+        ]
+      : "";
   return panel(
     t("Paid for the sponsor"),
     rows.length > 0
-      ? table(t("Paid for the sponsor"), [
-          { label: t("Date"), cell: (row) => unixDate(row.createdAt) },
-          { label: t("Invoice"), cell: (row) => row.number },
-          { label: t("Amount"), number: true, cell: (row) => h("span", {}, money(row.total, row.currency), returned(row)) },
-          { label: t("Credits"), number: true, cell: (row) => number(row.credits - row.creditsTakenBack) },
-          { label: t("Receipt"), cell: (row) => actions(actionButton(t("Open"), () => open(row), report, { kind: "plain small" })) },
-        ], rows)
+      ? table(
+          t("Paid for the sponsor"),
+          [
+            { label: t("Date"), cell: (row) => unixDate(row.createdAt) },
+            { label: t("Invoice"), cell: (row) => row.number },
+            {
+              label: t("Amount"),
+              number: true,
+              cell: (row) => h("span", {}, money(row.total, row.currency), returned(row)),
+            },
+            { label: t("Credits"), number: true, cell: (row) => number(row.credits - row.creditsTakenBack) },
+            {
+              label: t("Receipt"),
+              cell: (row) =>
+                actions(actionButton(t("Open"), () => open(row), report, { kind: "plain small" })),
+            },
+          ],
+          rows,
+        )
       : quiet(t("No purchases yet. The operator can also add credits.")),
   );
 }
 
-const TRANSFER_STATES = { waiting: t("Waits for the operator"), moved: t("Done"), refused: t("Refused"), withdrawn: t("Withdrawn") };
+const TRANSFER_STATES = {
+  waiting: t("Waits for the operator"),
+  moved: t("Done"),
+  refused: t("Refused"),
+  withdrawn: t("Withdrawn"),
+};
 
 /** Each click is one transfer: a retry after a lost answer sends the same idempotency key. */
 function transferred(rows, isOwner, { session, path, again, report }) {
   let [key, last] = [crypto.randomUUID(), null];
   const transfer = async (wanted) => {
     if (wanted !== last) [key, last] = [crypto.randomUUID(), wanted];
-    const done = await session.post(`${path}/transfers`, { credits: Number(wanted) }, { "Idempotency-Key": key });
+    const done = await session.post(
+      `${path}/transfers`,
+      { credits: Number(wanted) },
+      { "Idempotency-Key": key },
+    );
     last = null;
     await again();
-    report(done.status === "moved" ? t("{credits} were added to the sponsor's account.", { credits: credits(done.credits) }) : t("This transfer exceeds the daily limit and waits for the operator's approval."));
+    report(
+      done.status === "moved"
+        ? t("{credits} were added to the sponsor's account.", { credits: credits(done.credits) })
+        : t("This transfer exceeds the daily limit and waits for the operator's approval."),
+    );
   };
   const withdraw = async (row) => {
     await session.delete(`${path}/transfers/${row.id}`);
     await again();
     report(t("The transfer was withdrawn. Nothing was moved."));
   };
-  const isOwn = (row) => row.status === "waiting" && row.profile?.toLowerCase() === session.address.toLowerCase();
-  const checks = ({ transfer: value }) => (/^[1-9]\d{0,14}$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0."));
-  const given = (row) => (row.clawedBack > 0 ? [" ", h("span", { class: "bad" }, t("({credits} taken back)", { credits: number(row.clawedBack) }))] : "");
+  const isOwn = (row) =>
+    row.status === "waiting" && row.profile?.toLowerCase() === session.address.toLowerCase();
+  const checks = ({ transfer: value }) =>
+    /^[1-9]\d{0,14}$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0.");
+  const given = (row) =>
+    row.clawedBack > 0
+      ? [" ", h("span", { class: "bad" }, t("({credits} taken back)", { credits: number(row.clawedBack) }))]
+      : "";
   return panel(
     t("Credits from owners"),
     isOwner
       ? form(
-          { button: t("Transfer"), kind: "plain", checks, action: ({ transfer: value }) => transfer(value.trim()), report },
-          h("p", { class: "quiet" }, t("You can transfer credits that you have paid for. If a payment is refunded or disputed, its credits are taken back from the sponsor.")),
-          field(t("Credits to transfer"), h("input", { name: "transfer", inputmode: "numeric", autocomplete: "off" })),
+          {
+            button: t("Transfer"),
+            kind: "plain",
+            checks,
+            action: ({ transfer: value }) => transfer(value.trim()),
+            report,
+          },
+          h(
+            "p",
+            { class: "quiet" },
+            t(
+              "You can transfer credits that you have paid for. If a payment is refunded or disputed, its credits are taken back from the sponsor.",
+            ),
+          ),
+          field(
+            t("Credits to transfer"),
+            h("input", { name: "transfer", inputmode: "numeric", autocomplete: "off" }),
+          ),
         )
       : quiet(t("Owners can transfer credits from their own account.")),
     rows.length > 0 &&
-      table(t("Credits from owners"), [
-        { label: t("Date"), cell: (row) => date(row.createdAt) },
-        { label: t("Credits"), number: true, cell: (row) => h("span", {}, number(row.credits), given(row)) },
-        { label: t("State"), cell: (row) => [TRANSFER_STATES[row.status], isOwner && isOwn(row) && [" ", actionButton(t("Withdraw"), () => withdraw(row), report, { kind: "plain small" })]] },
-      ], rows),
+      table(
+        t("Credits from owners"),
+        [
+          { label: t("Date"), cell: (row) => date(row.createdAt) },
+          {
+            label: t("Credits"),
+            number: true,
+            cell: (row) => h("span", {}, number(row.credits), given(row)),
+          },
+          {
+            label: t("State"),
+            cell: (row) => [
+              TRANSFER_STATES[row.status],
+              isOwner &&
+                isOwn(row) && [
+                  " ",
+                  actionButton(t("Withdraw"), () => withdraw(row), report, { kind: "plain small" }),
+                ],
+            ],
+          },
+        ],
+        rows,
+      ),
   );
 }

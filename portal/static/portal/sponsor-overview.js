@@ -10,7 +10,10 @@ const DAYS = 30;
 
 export async function show(context) {
   const { session, path, draw } = context;
-  const later = Promise.all([session.get(`${path}/spend`, { days: DAYS }), session.get(`${path}/refusals`, { days: DAYS })]);
+  const later = Promise.all([
+    session.get(`${path}/spend`, { days: DAYS }),
+    session.get(`${path}/refusals`, { days: DAYS }),
+  ]);
   later.catch(() => null);
   const overview = await session.get(`${path}/overview`);
   draw(balance(overview, context));
@@ -26,17 +29,37 @@ function balance({ name, displayName, isFrozen, available, held, dailyUse, daysL
     h("h2", {}, t("Credits of {name}", { name: displayName })),
     h("p", { class: available > 0 ? "figure" : "figure bad" }, credits(available)),
     h("p", { class: "lead" }, lasts(daysLeft, dailyUse)),
-    isFrozen && h("p", { class: "notice bad" }, t("The sponsor is frozen: it pays for no new calls. Contact the operator.")),
-    h("ul", { class: "facts" },
-      held > 0 && fact(t("{credits} more are held for transactions in progress.", { credits: credits(held) })),
-      fact(t("To use this sponsor, send the header"), " ", h("code", {}, `Relay-Sponsor: ${name}`), ". ", h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users")))),
+    isFrozen &&
+      h(
+        "p",
+        { class: "notice bad" },
+        t("The sponsor is frozen: it pays for no new calls. Contact the operator."),
+      ),
+    h(
+      "ul",
+      { class: "facts" },
+      held > 0 &&
+        fact(t("{credits} more are held for transactions in progress.", { credits: credits(held) })),
+      fact(
+        t("To use this sponsor, send the header"),
+        " ",
+        h("code", {}, `Relay-Sponsor: ${name}`),
+        ". ",
+        h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users")),
+      ),
+    ),
   );
 }
 
 function lasts(daysLeft, use) {
   if (daysLeft === null) return t("This sponsor paid for no call in the last 14 days.");
   return daysLeft > 0
-    ? tn("At {use} a day they last about {count} day.", "At {use} a day they last about {count} days.", daysLeft, { use: credits(use) })
+    ? tn(
+        "At {use} a day they last about {count} day.",
+        "At {use} a day they last about {count} days.",
+        daysLeft,
+        { use: credits(use) },
+      )
     : t("At {use} a day they will be used up before tomorrow.", { use: credits(use) });
 }
 
@@ -45,13 +68,22 @@ function spent({ days, policies }) {
   if (!policies.length) return panel(t("Spent in {days} days", { days: DAYS }), quiet(t("Nothing yet.")));
   return panel(
     t("Spent in {days} days: {credits}", { days: DAYS, credits: credits(total) }),
-    total > 0 && bars(monthOf(days), t("Credits spent per day in the last 30 days, {number} in total", { number: number(total) })),
+    total > 0 &&
+      bars(
+        monthOf(days),
+        t("Credits spent per day in the last 30 days, {number} in total", { number: number(total) }),
+      ),
     h("h3", {}, t("By policy")),
-    table(t("Spent by policy"), [
-      { label: t("Policy"), cell: (row) => row.policy },
-      { label: t("Calls"), number: true, cell: (row) => number(row.calls) },
-      { label: t("Credits"), number: true, cell: (row) => number(row.credits) },
-    ], policies, "narrow"),
+    table(
+      t("Spent by policy"),
+      [
+        { label: t("Policy"), cell: (row) => row.policy },
+        { label: t("Calls"), number: true, cell: (row) => number(row.calls) },
+        { label: t("Credits"), number: true, cell: (row) => number(row.credits) },
+      ],
+      policies,
+      "narrow",
+    ),
   );
 }
 
@@ -61,28 +93,45 @@ function refused({ refusals }) {
   return panel(
     title,
     h("p", {}, t("Requests that named this sponsor but that it did not pay for, including estimates.")),
-    table(title, [
-      { label: t("Rule"), cell: ({ rule }) => h("a", { href: `/problems/${rule}` }, nameOf(RULES, rule)) },
-      { label: t("Requests"), number: true, cell: (row) => number(row.requests) },
-    ], refusals, "narrow"),
+    table(
+      title,
+      [
+        { label: t("Rule"), cell: ({ rule }) => h("a", { href: `/problems/${rule}` }, nameOf(RULES, rule)) },
+        { label: t("Requests"), number: true, cell: (row) => number(row.requests) },
+      ],
+      refusals,
+      "narrow",
+    ),
   );
 }
 
 /** Months as "2026-11", newest first. */
 function months() {
   const now = new Date();
-  return Array.from({ length: 12 }, (_, back) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back)).toISOString().slice(0, 7));
+  return Array.from({ length: 12 }, (_, back) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back)).toISOString().slice(0, 7),
+  );
 }
 
 function files({ session, path, report, sponsor }) {
-  const month = h("select", {}, months().map((each) => h("option", {}, each)));
+  const month = h(
+    "select",
+    {},
+    months().map((each) => h("option", {}, each)),
+  );
   const download = async (kind) => {
     const text = await session.text(`${path}/export`, { kind, month: month.value });
     save(`${sponsor.name}-${month.value}-${kind}.csv`, text);
   };
   return panel(
     t("Export a month"),
-    h("p", {}, t("Entries lists every change of the balance. Calls lists every call paid for; user ids are pseudonyms, which reveal no profile.")),
+    h(
+      "p",
+      {},
+      t(
+        "Entries lists every change of the balance. Calls lists every call paid for; user ids are pseudonyms, which reveal no profile.",
+      ),
+    ),
     h("div", { class: "short" }, field(t("Month (UTC)"), month)),
     actions(
       actionButton(t("Calls as a spreadsheet"), () => download("calls"), report, { kind: "plain" }),

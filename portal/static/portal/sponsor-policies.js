@@ -15,7 +15,13 @@ export async function show(context) {
   draw(
     panel(
       t("Policies"),
-      h("p", {}, t("The first policy that fits a call pays for it. To change its terms, ask the operator's staff: they add a new version, which a second person approves.")),
+      h(
+        "p",
+        {},
+        t(
+          "The first policy that fits a call pays for it. To change its terms, ask the operator's staff: they add a new version, which a second person approves.",
+        ),
+      ),
       !policies.length && quiet(t("This sponsor has no policy yet, so it pays for nothing.")),
       policies.map((policy) => shown(policy, service)),
     ),
@@ -24,7 +30,11 @@ export async function show(context) {
 }
 
 function shown({ name, isEnabled, terms, use }, service) {
-  const state = !isEnabled ? t("switched off") : terms ? t("version {number}", { number: number(terms.version) }) : t("no terms yet, so it pays for nothing");
+  const state = !isEnabled
+    ? t("switched off")
+    : terms
+      ? t("version {number}", { number: number(terms.version) })
+      : t("no terms yet, so it pays for nothing");
   return h(
     "article",
     { class: "policy" },
@@ -37,11 +47,27 @@ function shown({ name, isEnabled, terms, use }, service) {
 /** The policy's usage; with a total limit, as a part of it. */
 function used(name, { campaignCredits, windowCredits }, use) {
   const calls = tn("{count} call", "{count} calls", use.calls);
-  const bar = campaignCredits && h("progress", { max: campaignCredits, value: use.credits, "aria-label": t("Used of {name}", { name }) });
+  const bar =
+    campaignCredits &&
+    h("progress", { max: campaignCredits, value: use.credits, "aria-label": t("Used of {name}", { name }) });
   const all = campaignCredits
-    ? t("{used} of {limit} used, for {calls}", { used: number(use.credits), limit: credits(campaignCredits), calls })
+    ? t("{used} of {limit} used, for {calls}", {
+        used: number(use.credits),
+        limit: credits(campaignCredits),
+        calls,
+      })
     : t("{credits} used, for {calls}", { credits: credits(use.credits), calls });
-  const window = windowCredits && h("p", {}, t("In the current window, until {time}: {used} of {limit}", { time: dateTime(use.windowEndsAt), used: number(use.windowCredits), limit: credits(windowCredits) }));
+  const window =
+    windowCredits &&
+    h(
+      "p",
+      {},
+      t("In the current window, until {time}: {used} of {limit}", {
+        time: dateTime(use.windowEndsAt),
+        used: number(use.windowCredits),
+        limit: credits(windowCredits),
+      }),
+    );
   return h("div", {}, h("p", {}, all), bar, window);
 }
 
@@ -57,20 +83,37 @@ function paid(terms, service) {
     verified: t("that your server approves"),
   };
   return [
-    [t("Pays for"), terms.targets.length ? h("ul", { class: "facts" }, terms.targets.map((target) => h("li", {}, targetOf(target, service)))) : t("every call")],
+    [
+      t("Pays for"),
+      terms.targets.length
+        ? h(
+            "ul",
+            { class: "facts" },
+            terms.targets.map((target) => h("li", {}, targetOf(target, service))),
+          )
+        : t("every call"),
+    ],
     [t("Profiles"), profiles[terms.profiles] ?? terms.profiles],
-    terms.counterpart !== null && [t("Token or profile"), explorerLink(service, "address", terms.counterpart)],
+    terms.counterpart !== null && [
+      t("Token or profile"),
+      explorerLink(service, "address", terms.counterpart),
+    ],
     terms.leastBalance !== null && [t("Minimum balance"), terms.leastBalance],
     terms.startsAt && [t("From"), dateTime(terms.startsAt)],
     terms.endsAt && [t("Until"), dateTime(terms.endsAt)],
-    terms.gasPriceCeilingWei !== null && [t("Gas price up to"), t("{number} gwei", { number: number(Number(terms.gasPriceCeilingWei) / 1e9) })],
+    terms.gasPriceCeilingWei !== null && [
+      t("Gas price up to"),
+      t("{number} gwei", { number: number(Number(terms.gasPriceCeilingWei) / 1e9) }),
+    ],
     terms.sharePercent < 100 && [t("Your share"), percent(terms.sharePercent / 100)],
   ];
 }
 
 function targetOf({ contract, functions }, service) {
   const what = contract === "profile" ? t("the profile itself") : explorerLink(service, "address", contract);
-  const named = functions.map((each) => (each === "0x" ? t("transfer of {currency}", { currency: service.currency }) : each)).join(", ");
+  const named = functions
+    .map((each) => (each === "0x" ? t("transfer of {currency}", { currency: service.currency }) : each))
+    .join(", ");
   return [what, named && ": ", named && h("code", {}, named)];
 }
 
@@ -81,7 +124,10 @@ function limits(terms) {
     limit(t("Per user and day"), terms.userDayCredits),
     limit(t("Per user in total"), terms.userCredits),
     limit(t("Calls per user"), terms.userCalls, number),
-    terms.windowSeconds !== null && [t("In {time}", { time: lasting(terms.windowSeconds / 60) }), credits(terms.windowCredits)],
+    terms.windowSeconds !== null && [
+      t("In {time}", { time: lasting(terms.windowSeconds / 60) }),
+      credits(terms.windowCredits),
+    ],
     limit(t("In total"), terms.campaignCredits),
   ];
 }
@@ -104,17 +150,45 @@ function simulator(policies, { session, path, report }) {
     h("p", {}, t("The service decides as for a real call at this moment, but stores and counts nothing.")),
     form(
       { button: t("Ask"), checks: faultOf, action: ask, report },
-      field(t("Profile"), h("input", { name: "profile", autocomplete: "off", placeholder: "0x…" }), t("A profile that has never signed in here counts as new.")),
-      field(t("Functions that it calls"), h("textarea", { name: "actions", rows: 3, placeholder: "0x… 0x760d9bba" }), t("One per line: a contract's address or the word profile, then a selector such as 0x760d9bba, or nothing for a transfer.")),
-      field(t("Highest cost in credits"), h("input", { name: "credits", inputmode: "numeric", value: "250" })),
+      field(
+        t("Profile"),
+        h("input", { name: "profile", autocomplete: "off", placeholder: "0x…" }),
+        t("A profile that has never signed in here counts as new."),
+      ),
+      field(
+        t("Functions that it calls"),
+        h("textarea", { name: "actions", rows: 3, placeholder: "0x… 0x760d9bba" }),
+        t(
+          "One per line: a contract's address or the word profile, then a selector such as 0x760d9bba, or nothing for a transfer.",
+        ),
+      ),
+      field(
+        t("Highest cost in credits"),
+        h("input", { name: "credits", inputmode: "numeric", value: "250" }),
+      ),
       field(t("Gas price in gwei"), h("input", { name: "gasPrice", inputmode: "numeric", value: "1" })),
-      vouched.length > 0 && field(t("Voucher"), h("select", { name: "voucherFor" }, h("option", { value: "" }, t("no voucher")), vouched.map(({ name }) => h("option", { value: name }, t("a valid one for {policy}", { policy: name }))))),
+      vouched.length > 0 &&
+        field(
+          t("Voucher"),
+          h(
+            "select",
+            { name: "voucherFor" },
+            h("option", { value: "" }, t("no voucher")),
+            vouched.map(({ name }) =>
+              h("option", { value: name }, t("a valid one for {policy}", { policy: name })),
+            ),
+          ),
+        ),
     ),
     outcome,
   );
 }
 
-const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+const lines = (text) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
 
 function actionOf(line) {
   const [, contract, called = "0x"] = ACTION.exec(line);
@@ -123,19 +197,42 @@ function actionOf(line) {
 
 function faultOf({ profile, actions, credits: cost, gasPrice }) {
   if (!ADDRESS.test(profile.trim())) return t("Enter an address: 0x and 40 more characters.");
-  if (!lines(actions).length || !lines(actions).every((line) => ACTION.test(line))) return t("Write a contract and a selector on each line.");
-  return /^[1-9]\d{0,14}$/.test(cost) && /^\d{1,6}$/.test(gasPrice) ? null : t("Enter whole numbers for cost and gas price.");
+  if (!lines(actions).length || !lines(actions).every((line) => ACTION.test(line)))
+    return t("Write a contract and a selector on each line.");
+  return /^[1-9]\d{0,14}$/.test(cost) && /^\d{1,6}$/.test(gasPrice)
+    ? null
+    : t("Enter whole numbers for cost and gas price.");
 }
 
 function answered({ policy, sponsorCredits, userCredits, refusals, code, detail }) {
-  const sentence = policy && !code
-    ? userCredits > 0
-      ? t("Yes: {policy} pays {credits}, and the user {rest}.", { policy, credits: credits(sponsorCredits), rest: credits(userCredits) })
-      : t("Yes: {policy} pays {credits}.", { policy, credits: credits(sponsorCredits) })
-    : t("No: {rule}.", { rule: nameOf(RULES, code) });
-  const others = refusals.map((refusal) => h("li", {}, h("strong", {}, refusal.policy), ": ", h("a", { href: `/problems/${refusal.code}` }, nameOf(RULES, refusal.code)), h("br"), h("span", { class: "quiet", lang: "en" }, refusal.detail)));
+  const sentence =
+    policy && !code
+      ? userCredits > 0
+        ? t("Yes: {policy} pays {credits}, and the user {rest}.", {
+            policy,
+            credits: credits(sponsorCredits),
+            rest: credits(userCredits),
+          })
+        : t("Yes: {policy} pays {credits}.", { policy, credits: credits(sponsorCredits) })
+      : t("No: {rule}.", { rule: nameOf(RULES, code) });
+  const others = refusals.map((refusal) =>
+    h(
+      "li",
+      {},
+      h("strong", {}, refusal.policy),
+      ": ",
+      h("a", { href: `/problems/${refusal.code}` }, nameOf(RULES, refusal.code)),
+      h("br"),
+      h("span", { class: "quiet", lang: "en" }, refusal.detail),
+    ),
+  );
   return [
-    h("p", { class: code ? "notice bad" : "notice" }, h("strong", {}, sentence), code && !refusals.length && [" ", h("span", { lang: "en" }, detail)]),
+    h(
+      "p",
+      { class: code ? "notice bad" : "notice" },
+      h("strong", {}, sentence),
+      code && !refusals.length && [" ", h("span", { lang: "en" }, detail)],
+    ),
     refusals.length > 0 && h("p", {}, t("Policies that refuse it, with the rule:")),
     refusals.length > 0 && h("ul", { class: "facts" }, others),
   ].filter(Boolean);

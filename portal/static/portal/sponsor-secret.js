@@ -10,6 +10,9 @@ export function shownOnce(secret, { warning, hint, copy, copied }, { report, aga
     { class: "notice" },
     h("p", {}, h("strong", {}, warning), " ", hint),
     h("p", {}, h("code", {}, secret)),
-    actions(actionButton(copy, copyIt, report, { kind: "plain small" }), actionButton(t("I have kept it"), again, report, { kind: "plain small" })),
+    actions(
+      actionButton(copy, copyIt, report, { kind: "plain small" }),
+      actionButton(t("I have kept it"), again, report, { kind: "plain small" }),
+    ),
   );
 }

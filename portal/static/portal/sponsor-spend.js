@@ -8,7 +8,11 @@ const DAYS = 30;
 export async function show(context) {
   const { session, path, draw } = context;
   const query = { days: DAYS };
-  const [{ contracts }, { users, userCount }, service] = await Promise.all([session.get(`${path}/contracts`, query), session.get(`${path}/spend`, query), context.service]);
+  const [{ contracts }, { users, userCount }, service] = await Promise.all([
+    session.get(`${path}/contracts`, query),
+    session.get(`${path}/spend`, query),
+    context.service,
+  ]);
   draw(byContract(contracts, service), byUser(users, userCount));
 }
 
@@ -19,9 +23,18 @@ const sums = [
 
 function byContract(contracts, service) {
   const title = t("By contract, in {days} days", { days: DAYS });
-  const names = { batch: t("batches of several contracts"), profile: t("the profile itself"), deployment: t("a new contract") };
+  const names = {
+    batch: t("batches of several contracts"),
+    profile: t("the profile itself"),
+    deployment: t("a new contract"),
+  };
   const named = ({ contract }) => names[contract] ?? explorerLink(service, "address", contract);
-  return panel(title, contracts.length ? table(title, [{ label: t("Contract"), cell: named }, ...sums], contracts, "narrow") : quiet(t("Nothing yet.")));
+  return panel(
+    title,
+    contracts.length
+      ? table(title, [{ label: t("Contract"), cell: named }, ...sums], contracts, "narrow")
+      : quiet(t("Nothing yet.")),
+  );
 }
 
 function byUser(users, count) {
@@ -30,7 +43,16 @@ function byUser(users, count) {
   const total = users.reduce((sum, row) => sum + row.credits, 0);
   return panel(
     title,
-    h("p", {}, tn("{count} user.", "{count} users.", count), " ", t("User ids are permanent pseudonyms, which reveal no profile."), " ", count > users.length && t("The list has those with the highest spend, {credits} in total.", { credits: credits(total) })),
+    h(
+      "p",
+      {},
+      tn("{count} user.", "{count} users.", count),
+      " ",
+      t("User ids are permanent pseudonyms, which reveal no profile."),
+      " ",
+      count > users.length &&
+        t("The list has those with the highest spend, {credits} in total.", { credits: credits(total) }),
+    ),
     table(title, [{ label: t("User"), cell: (row) => h("code", {}, row.user) }, ...sums], users, "narrow"),
   );
 }

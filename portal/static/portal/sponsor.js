@@ -23,14 +23,22 @@ function choice(sponsors, { name: chosen }, { again }) {
     sessionStorage.setItem(CHOSEN, target.value);
     again();
   };
-  const options = sponsors.map(({ name, displayName }) => h("option", { value: name, selected: name === chosen }, displayName));
+  const options = sponsors.map(({ name, displayName }) =>
+    h("option", { value: name, selected: name === chosen }, displayName),
+  );
   return h("div", { class: "short" }, field(t("Sponsor"), h("select", { onchange: change }, options)));
 }
 
 const noSponsor = () =>
   panel(
     t("You are not a member of a sponsor"),
-    h("p", {}, t("A sponsor pays for its users' transactions, by its own rules. Ask the operator of this service to open one for you, or ask a sponsor's owner to add your profile as a member.")),
+    h(
+      "p",
+      {},
+      t(
+        "A sponsor pays for its users' transactions, by its own rules. Ask the operator of this service to open one for you, or ask a sponsor's owner to add your profile as a member.",
+      ),
+    ),
     h("p", {}, h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users"))),
   );
 
@@ -44,11 +52,14 @@ function invited(context) {
   return invitation(token, context);
 }
 
-start({
-  overview: [t("Overview"), section(() => import("./sponsor-overview.js"))],
-  policies: [t("Policies"), section(() => import("./sponsor-policies.js"))],
-  spend: [t("Spend"), section(() => import("./sponsor-spend.js"))],
-  funds: [t("Funds"), section(() => import("./sponsor-funds.js"))],
-  webhooks: [t("Webhooks"), section(() => import("./sponsor-webhooks.js"))],
-  access: [t("Access"), section(() => import("./sponsor-access.js"))],
-}, { remembered: MemberSession.remembered, signInForm, invited });
+start(
+  {
+    overview: [t("Overview"), section(() => import("./sponsor-overview.js"))],
+    policies: [t("Policies"), section(() => import("./sponsor-policies.js"))],
+    spend: [t("Spend"), section(() => import("./sponsor-spend.js"))],
+    funds: [t("Funds"), section(() => import("./sponsor-funds.js"))],
+    webhooks: [t("Webhooks"), section(() => import("./sponsor-webhooks.js"))],
+    access: [t("Access"), section(() => import("./sponsor-access.js"))],
+  },
+  { remembered: MemberSession.remembered, signInForm, invited },
+);

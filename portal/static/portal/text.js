@@ -4,7 +4,8 @@
 const catalog = globalThis.django;
 const LANGUAGE = document.documentElement.lang;
 // The reader's own region, if it speaks the language of the page: words and digits are never of two languages.
-const LOCALE = navigator.languages.find((each) => each.split("-")[0] === LANGUAGE && isLocale(each)) ?? LANGUAGE;
+const LOCALE =
+  navigator.languages.find((each) => each.split("-")[0] === LANGUAGE && isLocale(each)) ?? LANGUAGE;
 
 /** Whether Intl takes a tag; browsers without a locale of their own name some that it refuses, such as en-US@posix. */
 function isLocale(tag) {
@@ -15,14 +16,18 @@ function isLocale(tag) {
   }
 }
 
-const filled = (text, values) => text.replaceAll(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
+const filled = (text, values) =>
+  text.replaceAll(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 
 /** Translates a text; `{name}` in it stands for a value. */
 export const t = (text, values = {}) => filled(catalog?.gettext(text) ?? text, values);
 
 /** Translates a text that depends on a count, which is {count} in it. */
 export const tn = (one, other, count, values = {}) =>
-  filled(catalog?.ngettext(one, other, count) ?? (count === 1 ? one : other), { count: number(count), ...values });
+  filled(catalog?.ngettext(one, other, count) ?? (count === 1 ? one : other), {
+    count: number(count),
+    ...values,
+  });
 
 export const number = (value) => new Intl.NumberFormat(LOCALE).format(value);
 export const signed = (value) => new Intl.NumberFormat(LOCALE, { signDisplay: "exceptZero" }).format(value);
@@ -32,23 +37,36 @@ export const percent = (fraction, digits = 2) =>
 export const money = (minor, currency) =>
   new Intl.NumberFormat(LOCALE, { style: "currency", currency: currency.toUpperCase() }).format(minor / 100);
 /** Minor units as people write an amount into a form. */
-export const written = (minor) => new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 2, useGrouping: false }).format(minor / 100);
-export const dateTime = (iso) => new Date(iso).toLocaleString(LOCALE, { dateStyle: "medium", timeStyle: "short" });
+export const written = (minor) =>
+  new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 2, useGrouping: false }).format(minor / 100);
+export const dateTime = (iso) =>
+  new Date(iso).toLocaleString(LOCALE, { dateStyle: "medium", timeStyle: "short" });
 export const date = (time) => new Date(time).toLocaleDateString(LOCALE, { dateStyle: "long" });
 export const unixDate = (seconds) => date(seconds * 1000);
-export const dayOf = (iso, options) => new Date(`${iso}T00:00:00Z`).toLocaleDateString(LOCALE, { timeZone: "UTC", ...options });
+export const dayOf = (iso, options) =>
+  new Date(`${iso}T00:00:00Z`).toLocaleDateString(LOCALE, { timeZone: "UTC", ...options });
 export const short = (hex) => `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 
 /** How far away a moment is, such as "in 3 hours" or "tomorrow". */
 export function until(iso) {
   const minutes = Math.round((new Date(iso) - Date.now()) / 60_000);
-  const [value, unit] = Math.abs(minutes) < 90 ? [minutes, "minute"] : Math.abs(minutes) < 2160 ? [Math.round(minutes / 60), "hour"] : [Math.round(minutes / 1440), "day"];
+  const [value, unit] =
+    Math.abs(minutes) < 90
+      ? [minutes, "minute"]
+      : Math.abs(minutes) < 2160
+        ? [Math.round(minutes / 60), "hour"]
+        : [Math.round(minutes / 1440), "day"];
   return new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto" }).format(value, unit);
 }
 
 /** How long something lasts, such as "2 hours". */
 export function lasting(minutes) {
-  const [value, unit] = minutes < 120 ? [minutes, "minute"] : minutes < 2880 ? [Math.round(minutes / 60), "hour"] : [Math.round(minutes / 1440), "day"];
+  const [value, unit] =
+    minutes < 120
+      ? [minutes, "minute"]
+      : minutes < 2880
+        ? [Math.round(minutes / 60), "hour"]
+        : [Math.round(minutes / 1440), "day"];
   return new Intl.NumberFormat(LOCALE, { style: "unit", unit, unitDisplay: "long" }).format(value);
 }
 
@@ -68,7 +86,8 @@ export function coins(wei, currency) {
   return `${least ?? new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 6 }).format(value)} ${currency}`;
 }
 
-const GROUP = new Intl.NumberFormat(LOCALE).formatToParts(11111.1).find(({ type }) => type === "group")?.value ?? ",";
+const GROUP =
+  new Intl.NumberFormat(LOCALE).formatToParts(11111.1).find(({ type }) => type === "group")?.value ?? ",";
 
 /** Minor units of an amount as people write it: "25.50", "25,50", "1,000" where a comma groups; null for anything else. */
 export function minorUnits(text) {

@@ -12,13 +12,25 @@ export function wallet(context) {
   const add = async () => {
     const { chainId } = await context.service;
     const chosen = await session.addRelayer({ chainId }, name);
-    report(tn("Your wallet now uses this service for {count} profile.", "Your wallet now uses this service for {count} profiles.", chosen?.length || 1));
+    report(
+      tn(
+        "Your wallet now uses this service for {count} profile.",
+        "Your wallet now uses this service for {count} profiles.",
+        chosen?.length || 1,
+      ),
+    );
   };
   const place = h("div");
   context.service.then((service) => place.append(trial(service, context)), report);
   return panel(
     t("Your wallet"),
-    h("p", {}, t("Add this service to your wallet once. Then you approve actions in your wallet as usual; this service sends them and pays the gas with your credits.")),
+    h(
+      "p",
+      {},
+      t(
+        "Add this service to your wallet once. Then you approve actions in your wallet as usual; this service sends them and pays the gas with your credits.",
+      ),
+    ),
     actions(actionButton(t("Add to my wallet"), add, report, { kind: "plain" })),
     place,
   );
@@ -31,23 +43,40 @@ function trial(service, context) {
     form(
       {
         button: t("Send with my wallet"),
-        checks: ({ to, amount }) => (ADDRESS.test(to.trim()) ? (AMOUNT.test(amount.trim()) ? null : t("Enter an amount such as {example}.", { example: "0.5" })) : t("Enter an address: 0x and 40 more characters.")),
+        checks: ({ to, amount }) =>
+          ADDRESS.test(to.trim())
+            ? AMOUNT.test(amount.trim())
+              ? null
+              : t("Enter an amount such as {example}.", { example: "0.5" })
+            : t("Enter an address: 0x and 40 more characters."),
         action: ({ to, amount }) => send(to.trim(), wei(amount.trim()), service, context),
         report: context.report,
       },
       field(t("To address"), h("input", { name: "to", autocomplete: "off", placeholder: "0x…" })),
-      field(t("Amount in {currency}", { currency }), h("input", { name: "amount", inputmode: "decimal", value: "0" })),
+      field(
+        t("Amount in {currency}", { currency }),
+        h("input", { name: "amount", inputmode: "decimal", value: "0" }),
+      ),
     ),
   );
 }
 
 async function send(to, value, service, { session, report, again }) {
   const transaction = await session.send({ to, value });
-  const shown = () => explorerLink(service, "tx", transaction.hash, h("code", { title: transaction.hash }, short(transaction.hash)));
+  const shown = () =>
+    explorerLink(
+      service,
+      "tx",
+      transaction.hash,
+      h("code", { title: transaction.hash }, short(transaction.hash)),
+    );
   report(h("span", {}, t("Sent; waiting for the chain:"), " ", shown()), { stays: true });
   const { status, creditsUsed, paidBy } = await transaction.wait();
   const ended = { state: nameOf(CALL_STATES, status), credits: credits(Number(creditsUsed)) };
-  const outcome = paidBy === "user" ? t("Transaction {state}, for {credits}:", ended) : t("Transaction {state}; you paid {credits}, and {sponsor} the rest:", { ...ended, sponsor: paidBy });
+  const outcome =
+    paidBy === "user"
+      ? t("Transaction {state}, for {credits}:", ended)
+      : t("Transaction {state}; you paid {credits}, and {sponsor} the rest:", { ...ended, sponsor: paidBy });
   await again();
   report(h("span", {}, outcome, " ", shown(), status === "Success" ? "" : ` ${FAILURES.reverted}`));
 }

@@ -43,7 +43,7 @@ export const CALL_STATES = {
 
 // Why a call did not succeed, for its owner.
 export const FAILURES = {
-  "reverted": t("The contract refused the call without a reason. The gas that it burned was charged."),
+  reverted: t("The contract refused the call without a reason. The gas that it burned was charged."),
   "target-reverted": t("The contract that you called refused it. Check what you asked it to do."),
   "profile-refused": t("Your profile refused the call. Check its settings, or ask the maker of your wallet."),
   "predecessor-failed": t("This call waited for an earlier one, which failed. Send it again."),
@@ -53,17 +53,27 @@ export const FAILURES = {
   "relay-call-expired": t("The time that your wallet gave the call ran out. Send it again."),
   "relay-nonce-used": t("Another call of yours took its place first. Send it again."),
   "account-nonce-lost": t("A fault on our side stopped the call. It cost nothing; send it again."),
-  "overtaken-by-reopened-call": t("The chain was reorganized, and an earlier call of yours went first. Send it again."),
+  "overtaken-by-reopened-call": t(
+    "The chain was reorganized, and an earlier call of yours went first. Send it again.",
+  ),
   "relay-nonce-refused": t("Another call of yours took its place first. Send it again."),
   "relay-call-not-yet-valid": t("Your wallet allowed the call only from a later time. Send it again then."),
   "controller-without-permissions": t("The key of your wallet has no permissions on this profile."),
-  "not-authorised": t("The key of your wallet may not do this. Grant it the permission in your profile's settings."),
-  "call-not-allowed": t("The key of your wallet may not call this contract. Allow the contract in your profile's settings."),
-  "no-calls-allowed": t("The key of your wallet may not call any contract. Allow the contract in your profile's settings."),
+  "not-authorised": t(
+    "The key of your wallet may not do this. Grant it the permission in your profile's settings.",
+  ),
+  "call-not-allowed": t(
+    "The key of your wallet may not call this contract. Allow the contract in your profile's settings.",
+  ),
+  "no-calls-allowed": t(
+    "The key of your wallet may not call any contract. Allow the contract in your profile's settings.",
+  ),
   "data-key-not-allowed": t("The key of your wallet may not change this data of the profile."),
   "no-data-keys-allowed": t("The key of your wallet may not change any data of the profile."),
   "payload-function-not-supported": t("Your profile does not support this kind of call."),
-  "payload-malformed": t("Your wallet sent a call that the profile cannot read. Tell the maker of your wallet."),
+  "payload-malformed": t(
+    "Your wallet sent a call that the profile cannot read. Tell the maker of your wallet.",
+  ),
   "key-manager-call-not-allowed": t("A profile may not call its own key manager."),
   "delegate-call-not-allowed": t("Your profile forbids calls that run foreign code as the profile."),
   "profile-balance-too-low": t("Your profile did not hold enough coins for this."),
@@ -81,12 +91,17 @@ export const SUBSCRIPTION_STATES = {
   canceled: t("ended"),
 };
 
-export const INVOICE_STATES = { open: t("open"), paid: t("paid"), uncollectible: t("written off"), void: t("voided") };
+export const INVOICE_STATES = {
+  open: t("open"),
+  paid: t("paid"),
+  uncollectible: t("written off"),
+  void: t("voided"),
+};
 
 export const HELD_BECAUSE = {
   "network-hold": t("held by the network"),
   "earlier-reversals": t("held longer because earlier earnings were taken back"),
-  "review": t("under review"),
+  review: t("under review"),
   "network-paused": t("the network is paused"),
 };
 
@@ -99,34 +114,52 @@ export const PROBLEMS = {
   "amount-too-large": t("This amount is above the maximum."),
   "authentication-required": t("Your bank wants you to confirm the payment."),
   "billing-in-progress": t("A payment is already being made. Try again in a moment."),
-  "billing-unavailable": t("The payment service does not answer right now. Nothing was charged; try again later."),
+  "billing-unavailable": t(
+    "The payment service does not answer right now. Nothing was charged; try again later.",
+  ),
   "card-declined": t("Your bank declined the card. Use another card."),
   "check-in-unavailable": t("You have already checked in. Come back tomorrow."),
   "check-ins-paused": t("Check-ins are paused at the moment."),
   "currency-fixed": t("Your subscription is in another currency. Cancel it before you change the currency."),
   "endpoint-disabled": t("This endpoint is disabled. Delete it and add it anew."),
-  "endpoint-refused": t("Messages cannot be sent to this address. It has to begin with https:// and be reachable from the internet, without a user, a password or a fragment."),
+  "endpoint-refused": t(
+    "Messages cannot be sent to this address. It has to begin with https:// and be reachable from the internet, without a user, a password or a fragment.",
+  ),
   "insufficient-credits": t("You do not have enough credits for this."),
   "payment-method-required": t("No card is saved yet."),
-  "profile-not-deployed": t("This wallet holds no Universal Profile. Choose a wallet with a Universal Profile, such as the Universal Profile extension."),
+  "profile-not-deployed": t(
+    "This wallet holds no Universal Profile. Choose a wallet with a Universal Profile, such as the Universal Profile extension.",
+  ),
   "purchase-closed": t("This purchase was voided, because it was unpaid for a day or replaced. Buy again."),
-  "sponsor-invitation": t("This link or code is wrong, used or expired. Ask an owner of the sponsor to invite you again."),
+  "sponsor-invitation": t(
+    "This link or code is wrong, used or expired. Ask an owner of the sponsor to invite you again.",
+  ),
   "sponsor-last-owner": t("A sponsor needs an owner. Make another member an owner first."),
   "sponsor-mail-failed": t("The invitation could not be sent. Invite the member again."),
-  "sponsor-member-unknown": t("This profile has no account here, or is not a member. People must sign in once before they can become members."),
+  "sponsor-member-unknown": t(
+    "This profile has no account here, or is not a member. People must sign in once before they can become members.",
+  ),
   "sponsor-no-mail": t("This service sends no e-mail. Add members by their profiles instead."),
   "sponsor-sign-in": t("The sponsor's name, the e-mail address, the password or the code is wrong."),
   "sponsor-too-many-keys": t("The sponsor has as many keys as it can have. Revoke one first."),
-  "sponsor-transfer-credits": t("You have too few credits to transfer. Only credits that you have paid for count, of payments that were not refunded or disputed."),
+  "sponsor-transfer-credits": t(
+    "You have too few credits to transfer. Only credits that you have paid for count, of payments that were not refunded or disputed.",
+  ),
   "sponsor-transfer-ended": t("The transfer has already ended and cannot be withdrawn."),
-  "sponsor-transfer-waiting": t("This transfer exceeds the daily limit, and an earlier one of yours to this sponsor waits for approval. Transfer less, or wait."),
-  "sponsor-transfer-warned": t("A card network has warned of fraud in one of your payments. Its credits stay on your account, where you can use them. Transfer less, or contact support."),
+  "sponsor-transfer-waiting": t(
+    "This transfer exceeds the daily limit, and an earlier one of yours to this sponsor waits for approval. Transfer less, or wait.",
+  ),
+  "sponsor-transfer-warned": t(
+    "A card network has warned of fraud in one of your payments. Its credits stay on your account, where you can use them. Transfer less, or contact support.",
+  ),
   "too-many-endpoints": t("The sponsor has as many endpoints as it can have. Delete one first."),
   "unknown-pack": t("This pack is not sold any more. Choose another one."),
   "too-many-requests": t("Too many attempts. Wait a moment, then try again."),
   "sign-permission-missing": t("The key of your wallet may not sign for this profile."),
   "signature-not-by-controller": t("The key that signed does not belong to this profile."),
-  "untrusted-code": t("Your profile runs a contract that this service does not know. Please contact support."),
+  "untrusted-code": t(
+    "Your profile runs a contract that this service does not know. Please contact support.",
+  ),
   "webhooks-not-configured": t("This service cannot send messages yet. Ask its operator to set up webhooks."),
 };
 
@@ -136,5 +169,9 @@ export const nameOf = (names, code) => names[code] ?? code.toLowerCase().replace
 export function describe({ type, value, effectiveTimeInMinutes: minutes }) {
   if (type === "CREDITS") return credits(value);
   if (type === "EXPERIENCE") return t("{number} experience", { number: number(value) });
-  return t("{bonus}: +{percent} for {time}", { bonus: nameOf(DROPS, type), percent: percent(value), time: lasting(minutes) });
+  return t("{bonus}: +{percent} for {time}", {
+    bonus: nameOf(DROPS, type),
+    percent: percent(value),
+    time: lasting(minutes),
+  });
 }

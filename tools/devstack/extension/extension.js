@@ -2843,7 +2843,7 @@
     return keccak256(join(["0x1900", address(keyManager), ...words, payload]));
   }
   function encodeCalls(calls) {
-    const list = calls instanceof Array ? calls : [calls];
+    const list = "to" in calls ? [calls] : calls;
     const [only] = list;
     if (only === void 0) throw new TypeError("There is no call to encode.");
     return list.length === 1 ? encodeExecute(only) : encodeExecuteBatch(list);
@@ -2898,7 +2898,10 @@
   }
   function tail(data) {
     const digits = checked(data).slice(2);
-    return join([word(BigInt(digits.length / 2)), `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`]);
+    return join([
+      word(BigInt(digits.length / 2)),
+      `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`
+    ]);
   }
   function sizeOf(value) {
     return BigInt((value.length - 2) / 2);
@@ -2940,7 +2943,11 @@
     return {
       async request({ method, params = [] }) {
         const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-        const response = await fetcher(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+        const response = await fetcher(url, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body
+        });
         const { result, error } = await response.json();
         if (error) throw new Error(`${method}: ${error.message}`);
         return result;
@@ -2977,7 +2984,10 @@
       this.options = options;
       this.chain = new ChainReader(options.node, (options.fetch ?? fetch).bind(globalThis));
     }
-    async request({ method, params = [] }) {
+    async request({
+      method,
+      params = []
+    }) {
       const list = Array.isArray(params) ? params : [params];
       this.requests.push({ method, params: list });
       switch (method) {
@@ -3084,11 +3094,16 @@
     }
     demandAccount(account) {
       const profile = this.accounts.find((each) => each.toLowerCase() === String(account).toLowerCase());
-      if (profile === void 0) throw new ProviderRpcError(UNAUTHORIZED, `${String(account)} is not connected.`);
+      if (profile === void 0)
+        throw new ProviderRpcError(UNAUTHORIZED, `${String(account)} is not connected.`);
       return profile;
     }
     async post(url, body) {
-      const request = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+      const request = {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body)
+      };
       const response = await (this.options.fetch ?? fetch)(url, request);
       const answer = await response.json();
       if (!response.ok) throw new Error(`The relayer answered ${response.status}: ${String(answer["detail"])}`);

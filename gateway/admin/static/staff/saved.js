@@ -29,7 +29,13 @@ function link([name, query]) {
 }
 
 function form() {
-  const name = part("input", { name: "saved", "aria-label": "Name of the list", placeholder: "Save this list as", maxlength: "40", required: "" });
+  const name = part("input", {
+    name: "saved",
+    "aria-label": "Name of the list",
+    placeholder: "Save this list as",
+    maxlength: "40",
+    required: "",
+  });
   const made = part("form", {}, name, part("button", { type: "submit" }, "Save"));
   made.addEventListener("submit", (event) => {
     event.preventDefault();

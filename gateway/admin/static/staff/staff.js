@@ -24,7 +24,9 @@ document.addEventListener("alpine:init", () => {
     sidebarDesktopOpen: localStorage.getItem("sidebarDesktopOpen") !== "0",
     init() {
       this.activeTab = getCurrentTab() || this.$root.dataset.firstTab;
-      this.$watch("sidebarDesktopOpen", (isOpen) => localStorage.setItem("sidebarDesktopOpen", isOpen ? "1" : "0"));
+      this.$watch("sidebarDesktopOpen", (isOpen) =>
+        localStorage.setItem("sidebarDesktopOpen", isOpen ? "1" : "0"),
+      );
     },
   }));
 });

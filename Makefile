@@ -65,6 +65,8 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	$(BIN)/python -m devstack biome check --error-on-warnings
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml deploy/compose.archive.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/ci.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 
 chart: $(INSTALLED) ## Render deploy/chart with Helm for each values file, validate it, and save it in deploy/rendered
 	@$(BIN)/python -m devstack chart

@@ -1,21 +1,27 @@
--- What relayers can still take: how many account nonces, and wei for their gas. A caller that relies on it has locked
--- them in a statement before. Attempts that were withdrawn or mined cost nothing any more. After a fail-over of PostgreSQL
--- a relayer has no room until the nodes were asked which account nonces they know.
-CREATE OR REPLACE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS TABLE (
-    id bigint, address text, is_active boolean, next_account_nonce bigint, room bigint, free_wei numeric
-) LANGUAGE sql STABLE AS $$
-    SELECT relayer.id, relayer.address, relayer.is_active, relayer.next_account_nonce,
-           CASE WHEN relayer.timeline <> @timeline@ THEN 0
-                ELSE relayer.mined_account_nonce + cap - relayer.next_account_nonce END,
-           relayer.balance_wei - coalesce((
-               SELECT sum(attempt.gas_limit * attempt.max_fee_per_gas_wei) FROM relay_attempt AS attempt
-               WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce >= relayer.mined_account_nonce
-                 AND attempt.status NOT IN @costless@
-           ), 0) - coalesce((
-               SELECT sum(worst_cost_wei) FROM relay_unsignedcall AS unsigned WHERE unsigned.relayer_id = relayer.id
-           ), 0)
-    FROM relay_relayer AS relayer WHERE relayer.id = ANY(relayers) ORDER BY relayer.id
-$$;
+-- Relayers with what they can still take: `balance_wei` is without the highest cost of what is in flight. The caller has
+-- locked them in an earlier statement. After a fail-over, a relayer is missing until its account nonce was compared.
+CREATE OR REPLACE FUNCTION relay_capacity_of(relayers bigint[]) RETURNS SETOF relay_relayer LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    each record;
+    found relay_relayer;
+BEGIN
+    FOR each IN
+        SELECT relayer, coalesce((
+                   SELECT sum(attempt.gas_limit * attempt.max_fee_per_gas_wei) FROM relay_attempt AS attempt
+                   WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce >= relayer.mined_account_nonce
+                     AND attempt.status NOT IN @costless@
+               ), 0) + coalesce((
+                   SELECT sum(worst_cost_wei) FROM relay_unsignedcall AS unsigned WHERE unsigned.relayer_id = relayer.id
+               ), 0) AS in_flight_wei
+        FROM relay_relayer AS relayer
+        WHERE relayer.id = ANY(relayers) AND coalesce(relayer.timeline, @timeline@) = @timeline@
+        ORDER BY relayer.id
+    LOOP
+        found := each.relayer;
+        found.balance_wei := found.balance_wei - each.in_flight_wei;
+        RETURN NEXT found;
+    END LOOP;
+END $$;
 
 -- Reserves wei that the service may lose, under a key, and returns whether the hourly limits allow it. The limits count
 -- reserved wei and losses of the last 60 minutes, of one user (no limit if null) and of all users. A repeat raises the
@@ -50,13 +56,12 @@ BEGIN
     RETURN true;
 END $$;
 
--- Looks at the channel of a call: why it is refused there, if it is, and the relayer of the channel's calls in flight.
+-- Returns why the channel of a call refuses it, if it does, and the relayer to which calls in flight bind the channel.
 --
--- A key manager executes the nonces of a channel strictly one after the other. So a call ahead of the chain's nonce
--- is accepted only behind active calls of its channel, and on their relayer: then the order of account nonces is the
--- order on chain.
-CREATE OR REPLACE FUNCTION relay_look_at_channel(
-    on_chain bigint, call jsonb, followers integer, OUT outcome text, OUT number numeric, OUT sticky bigint
+-- A key manager executes the nonces of a channel one after the other. So a call ahead of the chain's nonce is accepted
+-- only behind active calls of its channel, and on their relayer: the order of account nonces is then the order on chain.
+CREATE OR REPLACE FUNCTION relay_check_channel(
+    on_chain bigint, call jsonb, followers integer, OUT outcome text, OUT number numeric, OUT bound bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
     manager CONSTANT text := call ->> 'key_manager';
@@ -65,8 +70,7 @@ DECLARE
     nonce CONSTANT numeric := call ->> 'relay_nonce';
     chain_nonce CONSTANT numeric := call ->> 'chain_nonce';
 BEGIN
-    -- The names of the statuses are put in by relay/models, from the one place that has them.
-    SELECT earlier.relayer_id INTO sticky
+    SELECT earlier.relayer_id INTO bound
     FROM relay_relaytransaction AS earlier
     WHERE earlier.chain_id = on_chain AND earlier.key_manager_address = manager
       AND earlier.controller_address = signed_by AND earlier.channel = queue
@@ -125,10 +129,11 @@ BEGIN
 END $$;
 
 -- Holds the credits of each call, and refuses those that their hold, their channel or their user's share does not allow. The
--- outcome of the others is null. Every hold that was placed stays placed.
+-- outcome of the others is null, and `admitted` is the call with its hold, the balance before it, and the relayer to which
+-- its channel is `bound`. The caller withdraws the holds of refused calls.
 CREATE OR REPLACE FUNCTION relay_admit_calls(calls jsonb, policy jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, balance bigint, user_id bigint, number numeric,
-    transaction_hash text, sticky bigint, request jsonb
+    transaction_hash text, admitted jsonb
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -137,6 +142,7 @@ DECLARE
     slots integer;
     in_use integer;
     most_open integer;
+    bound bigint;
     call record;
 BEGIN
     SELECT count(*) * (policy ->> 'in_flight')::integer,
@@ -156,23 +162,26 @@ BEGIN
         user_id := call.user_id;
         number := call.available;
         transaction_hash := NULL;
-        request := call.element;
+        admitted := NULL;
         IF outcome = 'repeated' THEN
             SELECT earlier.transaction_hash INTO transaction_hash
             FROM relay_relaytransaction AS earlier WHERE earlier.hold_id = call.hold_id;
         ELSIF outcome = 'placed' THEN
-            SELECT * INTO outcome, number, sticky
-            FROM relay_look_at_channel(chain, request, (policy ->> 'followers')::integer);
+            SELECT * INTO outcome, number, bound
+            FROM relay_check_channel(chain, call.element, (policy ->> 'followers')::integer);
             IF outcome IS NULL THEN
                 most_open := relay_most_open(
                     call.user_id, call.open_holds, slots - greatest(0, in_use - call.open_holds + 1), policy,
-                    (request ->> 'now')::timestamptz
+                    (call.element ->> 'now')::timestamptz
                 );
                 IF call.open_holds > most_open THEN
                     outcome := 'share-used';
                     number := greatest(0, most_open);
                 ELSE
                     in_use := in_use + 1;
+                    admitted := call.element || jsonb_build_object(
+                        'hold_id', hold_id, 'balance', balance, 'bound', bound
+                    );
                 END IF;
             END IF;
         END IF;
@@ -180,18 +189,18 @@ BEGIN
     END LOOP;
 END $$;
 
--- Locks relayers for calls and returns them: those of channels in flight, waiting for each; then, for calls whose place in
--- `stickies` is null, the least loaded others, without waiting.
+-- Locks relayers for calls and returns them: those of channels in flight, waiting for each; then the least loaded others,
+-- without waiting. `bound` has the relayer of each call's channel, null if it has none in flight.
 CREATE OR REPLACE FUNCTION relay_lock_relayers(
-    on_chain bigint, cap integer, addresses text[], stickies bigint[]
+    on_chain bigint, cap integer, addresses text[], bound bigint[]
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     locked bigint[];
 BEGIN
     SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
-        SELECT id FROM relay_relayer WHERE id = ANY(stickies) ORDER BY id FOR NO KEY UPDATE
+        SELECT id FROM relay_relayer WHERE id = ANY(bound) ORDER BY id FOR NO KEY UPDATE
     ) AS relayer;
-    IF cardinality(array_remove(stickies, NULL)) = cardinality(stickies) THEN
+    IF array_position(bound, NULL) IS NULL THEN
         RETURN locked;
     END IF;
     SELECT locked || coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
@@ -199,7 +208,7 @@ BEGIN
         WHERE chain_id = on_chain AND is_active AND address = ANY(addresses) AND NOT id = ANY(locked)
           AND next_account_nonce < mined_account_nonce + cap
         ORDER BY next_account_nonce - mined_account_nonce, id
-        LIMIT cardinality(stickies) FOR NO KEY UPDATE SKIP LOCKED
+        LIMIT cardinality(bound) FOR NO KEY UPDATE SKIP LOCKED
     ) AS relayer;
     IF cardinality(locked) = 0 THEN
         -- All are locked. A transaction that holds no relayer may wait for one.
@@ -219,26 +228,25 @@ BEGIN
     RETURN locked;
 END $$;
 
--- Locks one more relayer that can pay for a call, without waiting, and returns what it can still take. Adding up what
+-- Locks one more relayer that can pay for a call, without waiting, and returns its capacity, or no row. Adding up what
 -- every relayer has in flight is expensive, so this comes last.
 CREATE OR REPLACE FUNCTION relay_lock_another(
     on_chain bigint, cap integer, addresses text[], locked bigint[], cost numeric
-) RETURNS TABLE (id bigint, address text, next_account_nonce bigint, room bigint, free_wei numeric) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
+) RETURNS SETOF relay_relayer LANGUAGE plpgsql AS $$
 DECLARE
     candidate bigint;
 BEGIN
     SELECT relayer.id INTO candidate FROM (
         SELECT id FROM relay_relayer
-        WHERE chain_id = on_chain AND is_active AND address = ANY(addresses) AND NOT id = ANY(coalesce(locked, '{}'))
+        WHERE chain_id = on_chain AND is_active AND address = ANY(addresses) AND NOT id = ANY(locked)
           AND next_account_nonce < mined_account_nonce + cap
-          AND cost <= (SELECT free_wei FROM relay_room_of(ARRAY[relay_relayer.id], cap))
+          AND cost <= (SELECT capacity.balance_wei FROM relay_capacity_of(ARRAY[relay_relayer.id]) AS capacity)
         ORDER BY next_account_nonce - mined_account_nonce, id
         LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     ) AS relayer;
     -- A statement of its own, so that it sees the attempts that others stored before they gave up the lock.
-    RETURN QUERY SELECT found.id, found.address, found.next_account_nonce, found.room, found.free_wei
-    FROM relay_room_of(ARRAY[candidate], cap) AS found WHERE found.room > 0 AND found.free_wei >= cost;
+    RETURN QUERY SELECT * FROM relay_capacity_of(ARRAY[candidate]) AS found
+    WHERE found.next_account_nonce < found.mined_account_nonce + cap AND found.balance_wei >= cost;
 END $$;
 
 -- Uses up the quote of a call that has a relayer, and sets aside what the service may lose by the call. Returns 'taken',
@@ -273,31 +281,126 @@ BEGIN
     RETURN 'taken';
 END $$;
 
--- Gives each of these calls what it needs to be signed: credits set aside, its place in its channel, a relayer and
--- that relayer's next account nonce. One call is a batch of one; no two of a batch have the same channel.
+-- Returns the place of the least loaded relayer that can take a call: that of its channel, if `bound` names one.
+CREATE OR REPLACE FUNCTION relay_choose_relayer(
+    relayers relay_relayer[], cap integer, bound bigint, cost numeric
+) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    relayer relay_relayer;
+    place integer := 0;
+    least integer := cap;
+    best integer;
+BEGIN
+    FOREACH relayer IN ARRAY relayers LOOP
+        place := place + 1;
+        IF relayer.next_account_nonce - relayer.mined_account_nonce < least AND relayer.balance_wei >= cost
+           AND (bound IS NULL OR relayer.id = bound) THEN
+            least := relayer.next_account_nonce - relayer.mined_account_nonce;
+            best := place;
+        END IF;
+    END LOOP;
+    RETURN best;
+END $$;
+
+-- Gives each admitted call a relayer and the relayer's next account nonce, or the reason why there is none. Locks relayers,
+-- which comes last in the order of locks.
+CREATE OR REPLACE FUNCTION relay_assign_account_nonces(admitted jsonb[], policy jsonb) RETURNS TABLE (
+    call jsonb, outcome text, relayer_id bigint, relayer_address text, account_nonce bigint
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    chain CONSTANT bigint := policy ->> 'chain';
+    cap CONSTANT integer := policy ->> 'in_flight';
+    addresses CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(policy -> 'addresses'));
+    locked bigint[];
+    relayers relay_relayer[];
+    another relay_relayer;
+    bound bigint;
+    cost numeric;
+    best integer;
+BEGIN
+    -- Users' accounts are locked already, so this waits less long for relayers.
+    PERFORM set_config('lock_timeout', policy ->> 'relayer_lock_timeout', true)
+    WHERE policy ->> 'relayer_lock_timeout' IS NOT NULL;
+    locked := relay_lock_relayers(
+        chain, cap, addresses, ARRAY(SELECT (each ->> 'bound')::bigint FROM unnest(admitted) AS each)
+    );
+    -- A statement of its own, so that it sees the attempts that others stored before they gave up their locks.
+    relayers := ARRAY(
+        SELECT relayer FROM relay_capacity_of(locked) AS relayer
+        WHERE relayer.is_active AND relayer.address = ANY(addresses)
+    );
+    FOREACH call IN ARRAY admitted LOOP
+        bound := call ->> 'bound';
+        cost := call ->> 'worst_cost_wei';
+        best := relay_choose_relayer(relayers, cap, bound, cost);
+        IF best IS NULL AND bound IS NULL THEN
+            SELECT * INTO another FROM relay_lock_another(
+                chain, cap, addresses, ARRAY(SELECT id FROM unnest(relayers)), cost
+            );
+            IF FOUND THEN
+                relayers := relayers || another;
+                best := cardinality(relayers);
+            END IF;
+        END IF;
+        outcome := CASE WHEN best IS NOT NULL THEN relay_reserve_call(chain, call, policy)
+                        WHEN bound IS NULL THEN 'relayers-busy' ELSE 'channel-busy' END;
+        relayer_id := NULL;
+        relayer_address := NULL;
+        account_nonce := NULL;
+        IF outcome = 'taken' THEN
+            relayer_id := relayers[best].id;
+            relayer_address := relayers[best].address;
+            account_nonce := relayers[best].next_account_nonce;
+            relayers[best].next_account_nonce := account_nonce + 1;
+            relayers[best].balance_wei := relayers[best].balance_wei - cost;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+
+    UPDATE relay_relayer AS relayer SET next_account_nonce = assigned.next_account_nonce
+    FROM unnest(relayers) AS assigned
+    WHERE relayer.id = assigned.id AND relayer.next_account_nonce < assigned.next_account_nonce;
+END $$;
+
+-- Has sponsors pay for those admitted calls that name one; returns the rules that refused some, by the call's place.
+CREATE OR REPLACE FUNCTION relay_have_sponsors_pay(admitted jsonb[]) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    sponsored CONSTANT jsonb := (
+        SELECT jsonb_agg(call || (call -> 'sponsor')) FROM unnest(admitted) AS call WHERE call -> 'sponsor' <> 'null'
+    );
+BEGIN
+    IF sponsored IS NULL THEN
+        RETURN '{}';
+    END IF;
+    RETURN (
+        SELECT coalesce(jsonb_object_agg(paid.place, paid.outcome), '{}')
+        FROM sponsors_pay(sponsored) AS paid WHERE paid.outcome IS NOT NULL
+    );
+END $$;
+
+-- Gives each call what it needs to be signed: credits on hold, a relayer and the relayer's next account nonce. No two calls
+-- have the same channel. A refusal is a row, and leaves nothing of the call; an error leaves nothing of the batch.
 --
--- Locks are taken in one order everywhere: holds, users' accounts, the day's unbacked credits, sponsors' accounts, relayers,
--- each in the order of its key. With its account locked, what is read of a channel is final: all its calls belong to one profile and one account.
--- A refusal is a row, and leaves nothing of the call behind; an error leaves nothing of the batch.
+-- Locks: holds, users' accounts, the day's unbacked credits, sponsors' accounts, relayers, each in the order of its key.
+-- Once the account is locked, what is read of a channel is final: all its calls belong to one account.
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
--- worst_cost_wei, risk_wei, quote, now, sponsor}], where `sponsor` is null, or {version, sponsor_credits, is_quoted} for a call that
--- `sponsors_pay` pays beside `credits`. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
--- user_loss_wei, service_loss_wei, lock_timeout, relayer_lock_timeout}: the latter from the first lock of a relayer to the end
--- of the transaction; null changes nothing. One row for each call:
+-- worst_cost_wei, risk_wei, quote, now, sponsor}]; `sponsor` is null or what `sponsors_pay` wants of the call.
+-- policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day, user_loss_wei, service_loss_wei,
+-- lock_timeout, relayer_lock_timeout}; a timeout of null changes nothing. Outcomes:
 --   taken          the hold, the balance before, and the relayer with the account nonce
---   repeated       an equal call was accepted before; the hash that it was answered, and its user
+--   repeated       an equal call was accepted before: its user, and its hash if it is signed
 --   insufficient   the account affords less: `number` is what a hold could take
 --   no-account     the user has no credit account yet
 --   nonce-taken    an active call has this relay nonce
 --   nonce-gap      `number` is an earlier relay nonce without a pending call
 --   channel-full   too many calls of the channel wait before this one
---   share-used     the user holds `number` account nonces already: as many as one may while others want some too, or
---                  while calls of the last hour or day have ended without effect
+--   share-used     the user holds `number` account nonces already, which is the user's share of them now
 --   channel-busy   the relayer of the channel's calls can take no more
 --   relayers-busy  no relayer can
 --   loss-limit     the call may cost the service `risk_wei`, which may lose no more
---   quote-used     the quote is used already; whether it is the call's and still good was seen before
+--   quote-used     the quote is used already
 --   sponsor-…      the rule by which the sponsor does not pay, as `sponsors_pay` names it
 CREATE OR REPLACE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, balance bigint, user_id bigint, number numeric,
@@ -305,129 +408,43 @@ CREATE OR REPLACE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS T
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    chain CONSTANT bigint := policy ->> 'chain';
-    cap CONSTANT integer := policy ->> 'in_flight';
-    addresses CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(policy -> 'addresses'));
     call record;
-    refused bigint[] := '{}';
-    -- Of the calls that were admitted: the call, its hold, its balance, and the relayer of its channel if it has one.
     admitted jsonb[] := '{}';
-    holds bigint[] := '{}';
-    balances bigint[] := '{}';
-    stickies bigint[] := '{}';
-    -- Of the calls that sponsors pay; and the rules that refused some of them, by place.
-    sponsored jsonb[] := '{}';
-    unpaid jsonb := '{}';
-    -- The relayers that this transaction has locked, and what each can still take.
-    locked bigint[];
-    names text[];
-    nonces bigint[];
-    free_slots bigint[];
-    funds numeric[];
-    cost numeric;
-    best integer;
+    refused bigint[] := '{}';
+    unpaid jsonb;
 BEGIN
     PERFORM set_config('lock_timeout', policy ->> 'lock_timeout', true) WHERE policy ->> 'lock_timeout' IS NOT NULL;
-    FOR call IN
-        SELECT * FROM relay_admit_calls(calls, policy)
-    LOOP
+    FOR call IN SELECT * FROM relay_admit_calls(calls, policy) LOOP
         IF call.outcome IS NULL THEN
-            admitted := admitted || call.request;
-            holds := holds || call.hold_id;
-            balances := balances || call.balance;
-            stickies := stickies || call.sticky;
-            IF call.request -> 'sponsor' <> 'null' THEN
-                sponsored := sponsored || (call.request || (call.request -> 'sponsor')
-                                           || jsonb_build_object('hold_id', call.hold_id));
-            END IF;
+            admitted := admitted || call.admitted;
             CONTINUE;
         END IF;
-        place := call.place;
-        outcome := call.outcome;
-        hold_id := call.hold_id;
-        balance := call.balance;
-        user_id := call.user_id;
-        number := call.number;
-        transaction_hash := call.transaction_hash;
-        RETURN NEXT;
-        IF outcome NOT IN ('repeated', 'insufficient', 'no-account') THEN
-            refused := refused || hold_id;
+        RETURN QUERY SELECT call.place, call.outcome, call.hold_id, call.balance, call.user_id, call.number,
+                            NULL::bigint, NULL, NULL::bigint, call.transaction_hash;
+        IF call.outcome NOT IN ('repeated', 'insufficient', 'no-account') THEN
+            refused := refused || call.hold_id;
         END IF;
     END LOOP;
 
-    IF cardinality(sponsored) > 0 THEN
-        SELECT coalesce(jsonb_object_agg(paid.place, paid.outcome), '{}') INTO unpaid
-        FROM sponsors_pay(to_jsonb(sponsored)) AS paid WHERE paid.outcome IS NOT NULL;
-    END IF;
-
-    -- The accounts are locked meanwhile, and others hold a relayer for a moment only.
-    PERFORM set_config('lock_timeout', policy ->> 'relayer_lock_timeout', true)
-    WHERE policy ->> 'relayer_lock_timeout' IS NOT NULL;
-    locked := relay_lock_relayers(chain, cap, addresses, stickies);
-    -- A statement of its own, so that it sees the attempts that others stored before they gave up their locks.
-    SELECT array_agg(id), array_agg(address), array_agg(next_account_nonce), array_agg(room), array_agg(free_wei)
-    INTO locked, names, nonces, free_slots, funds
-    FROM relay_room_of(locked, cap) WHERE is_active AND address = ANY(addresses);
-
-    user_id := NULL;
-    number := NULL;
-    transaction_hash := NULL;
-    FOR item IN 1 .. cardinality(admitted) LOOP
-        place := admitted[item] ->> 'place';
-        cost := admitted[item] ->> 'worst_cost_wei';
-        hold_id := holds[item];
-        balance := balances[item];
-        relayer_id := NULL;
-        relayer_address := NULL;
-        account_nonce := NULL;
-        IF unpaid ? place::text THEN
-            outcome := unpaid ->> place::text;
-            refused := refused || hold_id;
-            RETURN NEXT;
-            CONTINUE;
+    unpaid := relay_have_sponsors_pay(admitted);
+    FOR call IN
+        SELECT each AS call, unpaid ->> (each ->> 'place') AS outcome, NULL::bigint AS relayer_id,
+               NULL AS relayer_address, NULL::bigint AS account_nonce
+        FROM unnest(admitted) AS each WHERE unpaid ? (each ->> 'place')
+        UNION ALL
+        SELECT * FROM relay_assign_account_nonces(
+            ARRAY(SELECT each FROM unnest(admitted) AS each WHERE NOT unpaid ? (each ->> 'place')), policy
+        )
+    LOOP
+        RETURN QUERY SELECT (call.call ->> 'place')::integer, call.outcome, (call.call ->> 'hold_id')::bigint,
+                            (call.call ->> 'balance')::bigint, NULL::bigint, NULL::numeric,
+                            call.relayer_id, call.relayer_address, call.account_nonce, NULL;
+        IF call.outcome <> 'taken' THEN
+            refused := refused || (call.call ->> 'hold_id')::bigint;
         END IF;
-        best := NULL;
-        FOR candidate IN 1 .. coalesce(cardinality(locked), 0) LOOP
-            IF free_slots[candidate] > 0 AND funds[candidate] >= cost
-               AND (stickies[item] IS NULL OR stickies[item] = locked[candidate])
-               AND (best IS NULL OR free_slots[candidate] > free_slots[best]) THEN
-                best := candidate;
-            END IF;
-        END LOOP;
-        IF best IS NULL AND stickies[item] IS NULL THEN
-            SELECT * INTO call FROM relay_lock_another(chain, cap, addresses, locked, cost);
-            IF FOUND THEN
-                locked := locked || call.id;
-                names := names || call.address;
-                nonces := nonces || call.next_account_nonce;
-                free_slots := free_slots || call.room;
-                funds := funds || call.free_wei;
-                best := cardinality(locked);
-            END IF;
-        END IF;
-        outcome := CASE WHEN best IS NOT NULL THEN relay_reserve_call(chain, admitted[item], policy)
-                        WHEN stickies[item] IS NULL THEN 'relayers-busy' ELSE 'channel-busy' END;
-        IF outcome = 'taken' THEN
-            relayer_id := locked[best];
-            relayer_address := names[best];
-            account_nonce := nonces[best];
-            nonces[best] := nonces[best] + 1;
-            free_slots[best] := free_slots[best] - 1;
-            funds[best] := funds[best] - cost;
-        ELSE
-            refused := refused || hold_id;
-        END IF;
-        RETURN NEXT;
     END LOOP;
-
-    UPDATE relay_relayer AS relayer SET next_account_nonce = taken.next
-    FROM unnest(locked, nonces) AS taken (id, next)
-    WHERE relayer.id = taken.id AND relayer.next_account_nonce < taken.next;
     IF cardinality(refused) > 0 THEN
-        PERFORM credits_withdraw_holds(refused);
-        IF cardinality(sponsored) > 0 THEN
-            PERFORM sponsors_withdraw(refused);
-        END IF;
+        PERFORM credits_withdraw_holds(refused), sponsors_withdraw(refused);
     END IF;
 END $$;
 

@@ -126,12 +126,14 @@ class Simulated(NamedTuple):
     """
     A call that `eth_simulateV1` executed: the gas that it used, and its revert data, or None if it succeeded.
 
-    Each log has its address, topics and data in the node's own spelling.
+    Each log has its address, topics and data in the node's own spelling. `most_gas_used` is the gas before the refund,
+    which only some nodes report.
     """
 
     gas_used: int
     revert: bytes | None
     logs: tuple[tuple[str, str, str], ...] = ()
+    most_gas_used: int | None = None
 
 
 def simulated(answer: Any) -> Simulated | RpcError:
@@ -145,7 +147,8 @@ def simulated(answer: Any) -> Simulated | RpcError:
         (str(_any(log, "address")), str(_any(log, "topics")), str(_any(log, "data")))
         for log in _list(call, "logs", is_optional=True)
     )
-    return Simulated(gas_used, None if succeeded else octets(_any(call, "returnData")), logs)
+    most = _member(call, "maxUsedGas") if "maxUsedGas" in call else None
+    return Simulated(gas_used, None if succeeded else octets(_any(call, "returnData")), logs, most)
 
 
 def _any(answer: Any, name: str) -> Any:

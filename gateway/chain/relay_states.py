@@ -3,8 +3,8 @@ Reads the chain's state for many relay calls in one round trip.
 
 The batch contains lenses, each of which reads the contracts of up to eight calls, and a simulation of each call: the
 node executes the transaction that would be signed at its gas limit, or estimates the gas if no limit is known. The
-simulation is separate, because a lens that executed the call would warm storage and lower its gas. A limit below the
-cap is simulated at the cap as well, to see whether the call has the same effects there. For nodes without state
+simulation is separate, because a lens that executed the call would warm storage and lower its gas. Where a query asks
+for it, the call is simulated at the cap as well, to see whether it has the same effects there. For nodes without state
 overrides or `eth_simulateV1`, the reader uses older methods, which cost more.
 """
 
@@ -73,7 +73,7 @@ class RelayStateReader:
         calls = [] if price else list(_PRICE)
         calls += [_lens_call(group) for group in groups]
         to_try = [query for query in queries if query.calldata]
-        to_compare = [query for query in to_try if simulates and _is_below_cap(query)]
+        to_compare = [query for query in to_try if simulates and _compares(query)]
         calls += [_trial_call(query, query.gas_limit, simulates=simulates) for query in to_try]
         calls += [_trial_call(query, query.gas_cap, simulates=True) for query in to_compare]
         values = node.batch(calls)
@@ -220,13 +220,14 @@ def _compared(
     """Return each query's trial, compared with the one at the cap, which nodes without simulations lack."""
     others = iter(at_cap)
     return [
-        trial.compared_with(next(others, None)) if _is_below_cap(query) else trial
+        trial.compared_with(next(others, None)) if _compares(query) else trial
         for query, trial in zip(queries, trials, strict=True)
     ]
 
 
-def _is_below_cap(query: RelayQuery) -> bool:
-    return query.gas_limit is None or query.gas_limit < query.gas_cap
+def _compares(query: RelayQuery) -> bool:
+    """Return whether the call is simulated at the cap as well, because its limit is a lower one."""
+    return query.compares and (query.gas_limit is None or query.gas_limit < query.gas_cap)
 
 
 def _trial_call(query: RelayQuery, gas_limit: int | None, *, simulates: bool) -> Call:
@@ -266,7 +267,13 @@ def _simulated(gas_limit: int, answer: Any) -> Trial | None:
     simulated = answers.simulated(answer)
     if isinstance(simulated, RpcError):
         return _failed(gas_limit, simulated)
-    return Trial(gas_limit, simulated.gas_used, simulated.revert, simulated.logs)
+    return Trial(
+        gas_limit,
+        simulated.gas_used,
+        simulated.revert,
+        simulated.logs,
+        most_gas_used=simulated.most_gas_used,
+    )
 
 
 def _failed(gas_limit: int | None, error: RpcError) -> Trial:

@@ -101,8 +101,8 @@ class RelayQuery:
     One relay call to read the state for, and the transaction to simulate.
 
     `sender` would send `calldata` to the key manager with `gas_limit`. If that is None, the node
-    estimates the lowest sufficient limit, up to `gas_cap`. A limit below the cap is also compared with the cap, because
-    a contract may catch that an inner call ran out of gas. Without calldata, nothing is simulated:
+    estimates the lowest sufficient limit, up to `gas_cap`. With `compares`, a limit below the cap is also compared with
+    the cap, because a contract may catch that an inner call ran out of gas. Without calldata, nothing is simulated:
     contracts are only read, with limits on gas and on the size of each answer.
     """
 
@@ -114,6 +114,7 @@ class RelayQuery:
     calldata: bytes
     gas_limit: int | None
     gas_cap: int
+    compares: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,8 @@ class Trial:
     The simulation of a relay call at the newest block; `Trial(None)` for a query without calldata.
 
     `gas_limit` is the simulated one, or the estimate; None if the estimate reverted. `gas_used` is None if the node did
-    not report it. `revert` is the revert data; None if the call succeeded.
+    not report it, and so is `most_gas_used`, which is the gas before the refund. `revert` is the revert data; None if
+    the call succeeded.
 
     `agrees` is whether the call had the same logs and used the same gas at the cap; None if nothing was compared, as
     for an estimate. `gas_used_at_cap` is the gas used at the cap.
@@ -134,6 +136,7 @@ class Trial:
     logs: tuple[tuple[str, str, str], ...] = ()
     agrees: bool | None = None
     gas_used_at_cap: int | None = None
+    most_gas_used: int | None = None
     # The contracts returned more data than the service reads; the other fields are unknown.
     is_oversized: bool = False
 

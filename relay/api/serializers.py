@@ -22,9 +22,9 @@ from gateway.web.serializers import (
 )
 from relay.models import RelayTransaction
 from relay.queries.reports import TransactionReport, changed_reports
-from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import VALID_SECONDS, Draft, PreparedCall
 from sponsors.rules.vouchers import MOST_CHARACTERS, parse
+from sponsors.services.paying import SponsorChoice
 
 
 class SignatureField(HexField):

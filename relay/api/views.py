@@ -39,9 +39,10 @@ from relay.api.serializers import (
 )
 from relay.queries.reports import transaction_report
 from relay.services.accepting import preparation, quota, submission
-from relay.services.accepting.calls import Caller, SponsorChoice
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.preflight import check_own
 from sponsors.rules.vouchers import MOST_CHARACTERS
+from sponsors.services.paying import SponsorChoice
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
 from users.tokens import TokenHolder
 

@@ -261,7 +261,7 @@ class FakeChain(FakeWorld):
             used = self.gas.used + first_use
             if query.gas_limit is None:
                 return Trial(estimate, gas_used_at_cap=used)
-            if query.gas_limit >= query.gas_cap:
+            if query.gas_limit >= query.gas_cap or not query.compares:
                 return Trial(query.gas_limit, gas_used=used)
             return Trial(query.gas_limit, gas_used=used, agrees=True, gas_used_at_cap=used)
 

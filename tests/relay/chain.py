@@ -171,6 +171,8 @@ class FaultyClient(JsonRpcChainClient):
         # The gas limits that were tried, and None for each estimate in their place; the estimates after them.
         self.trials: list[int | None] = []
         self.estimates = 0
+        # Of these trials, whether the call was tried at the highest limit too.
+        self.compared: list[bool] = []
         # The relay nonce to report instead of the chain's, with calls that would succeed.
         self.lagging_nonce: int | None = None
         self.sent: list[bytes] = []
@@ -198,6 +200,7 @@ class FaultyClient(JsonRpcChainClient):
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         self._run_meanwhile("read_relay_states")
         self.trials += [query.gas_limit for query in queries if query.calldata]
+        self.compared += [query.compares for query in queries if query.calldata]
         states = super().read_relay_states(queries)
         if self.lagging_nonce is None:
             return states

@@ -8,8 +8,9 @@ from credits.models import CreditAccount, CreditHold
 from gateway.chain.lsp25 import RelayCall
 from relay.models import RelayTransaction
 from relay.services.accepting import submission
-from relay.services.accepting.calls import Caller, SponsorChoice
+from relay.services.accepting.calls import Caller
 from sponsors.models import Sponsor, SponsoredCall, Usage
+from sponsors.services.paying import SponsorChoice
 from tests.database import rows_of
 from tests.relay.rows import everything
 from users.models import User

@@ -1,23 +1,30 @@
-"""A relay call in a web process: as submitted, and as approved with the stored rows and the state of the chain."""
+"""A relay call on its way to its hash: one object, which `relay.services.accepting.story` fills from top to bottom."""
 
-from collections.abc import Mapping
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum, auto
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
 from credits.errors import InsufficientCredits
 from gateway.chain.config import get_chain
+from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.types import RelayQuery
+from gateway.chain.types import RelayQuery, RelayState
+from gateway.common.errors import DomainError
 from gateway.web import tracing
 from relay.pricing import cost_in_credits
 from relay.queries.calls import CallRows, Identity
-from relay.services.accepting.preflight import Approval
+from relay.services.accepting.contention import Ticket
+from relay.services.accepting.gas_limits import Gas
 from signer.transactions import SELF_TRANSFER_GAS
+from sponsors.queries import Offer
 from sponsors.rules.policies import Answer, Question
-from sponsors.rules.vouchers import SignedVoucher, Voucher
+from sponsors.services.paying import Bill, SponsorChoice, Sponsorship
+from sponsors.services.verifiers import AskedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,88 +39,91 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class SponsorChoice:
-    """
-    The sponsor that a request names, its voucher, and whether the user pays if the sponsor does not.
+class Approval:
+    """The terms on which the chain would execute a call now. Gas in units, fees in wei."""
 
-    If the sponsor is the operator's default, `own_refusal` is the error that the user's own account caused before.
-    """
-
-    slug: str
-    user_may_pay: bool = False
-    voucher: SignedVoucher | None = None
-    own_refusal: InsufficientCredits | None = None
+    gas: Gas
+    fees: Fees
+    # The relay nonce that the key manager expects next in the call's channel.
+    chain_nonce: int
+    # Whether profile and key manager run trusted implementations.
+    is_trusted: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Sponsorship:
-    """
-    The version of a policy that pays `share_percent` of a call, at most `credits`.
+class Slot:
+    """What `relay_take_slots` returned for one call; `relay/functions.sql` lists the outcomes."""
 
-    With `is_quoted`, this version pays even if the policy has a newer one. `voucher` is the voucher that the call uses,
-    and `signer` the address that signed it.
-    """
-
-    sponsor: str
-    policy: str
-    version_id: int
-    share_percent: int
-    credits: int
-    is_quoted: bool
-    voucher: Voucher | None = None
-    signer: str | None = None
+    place: int
+    outcome: str
+    hold_id: int | None
+    balance: int | None
+    user_id: int | None
+    number: int | None
+    relayer_id: int | None
+    relayer: str | None
+    account_nonce: int | None
+    transaction_hash: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class CallRequest:
-    """A relay call as submitted."""
+class Step(Enum):
+    """What a call waits for. All are done for several calls at once, except ALONE."""
+
+    ROWS = auto()
+    """One statement reads `rows`."""
+    CHAIN = auto()
+    """One node request answers `query` with `state`."""
+    OFFER = auto()
+    """One statement reads the sponsor's `offer`."""
+    ACCEPTANCE = auto()
+    """One transaction takes a `slot`, signs and stores; with a remote signer, the signature is still missing then."""
+    SIGNATURE = auto()
+    """A remote signer signs, and a second transaction stores."""
+    ALONE = auto()
+    """The call's own thread goes on: it waits for something that no other call needs."""
+
+
+@dataclass(slots=True, eq=False)
+class SubmittedCall:
+    """A relay call as submitted, and in the fields below what becomes known of it, in this order."""
 
     caller: Caller
-    call: RelayCall
+    signed: RelayCall
     identity: Identity
     now: datetime
     # The id of the submitted quote. It is not verified yet: the quote may belong to another user.
     quote_id: UUID | None = None
+    sponsor: SponsorChoice | None = None
     # The id of the HTTP request, for the log and for support.
     request_id: str = ""
     # Set only if tracing is enabled.
     trace: tracing.Request | None = None
-    # Whether the chain was just read and confirms that profile and key manager belong together.
-    is_pair_verified: bool = False
-    sponsor: SponsorChoice | None = None
 
+    rows: CallRows = field(init=False, repr=False)
+    query: RelayQuery = field(init=False, repr=False)
+    state: RelayState = field(init=False, repr=False)
+    approval: Approval = field(init=False, repr=False)
 
-@dataclass(frozen=True, slots=True)
-class ApprovedCall:
-    """A request that the chain would execute now."""
-
-    request: CallRequest
-    rows: CallRows
-    query: RelayQuery
-    approval: Approval
-    # The sponsor's decision, made just before the call is accepted, and how often it was made.
-    sponsorship: Sponsorship | None = None
+    # The sponsor's policies and credits, the answers to their questions, and how often they have decided.
+    offer: Offer | None = None
+    answers: dict[Question, Answer | None] = field(default_factory=dict)
     decisions: int = 0
-    # The question whose answer the sponsor's policies need before they can decide, and the answers so far.
-    question: Question | None = None
-    answers: Mapping[Question, Answer | None] = field(default_factory=dict)
+    sponsorship: Sponsorship | None = None
+    # Why the named sponsor does not pay.
+    sponsor_refusal: DomainError | None = None
+    # Why the user cannot pay, if the operator's default sponsor is asked for that reason.
+    own_refusal: InsufficientCredits | None = None
 
-    @property
-    def wants_sponsor(self) -> bool:
-        """Whether a sponsor's policies must be checked: the request or quote names a sponsor, and none has decided."""
-        quoted = self.rows.quote is not None and self.rows.quote.sponsor_version_id is not None
-        return self.sponsorship is None and (self.request.sponsor is not None or quoted)
-
-    @property
-    def user_credits(self) -> int:
-        """The part of the call's highest cost that is held on the user's account."""
-        return self.hold_credits - (self.sponsorship.credits if self.sponsorship else 0)
+    # The call's place in line, if another transaction holds a lock that it needs.
+    ticket: Ticket | None = None
+    slot: Slot = field(init=False, repr=False)
+    # The columns that `relay_insert_calls` stores.
+    columns: dict[str, Any] = field(init=False, repr=False)
 
     @property
     def hold_key(self) -> str:
         """The idempotency key of the hold, so that equal requests of this generation are charged once."""
-        identity = self.request.identity
-        return f"relay:{identity.digest}:{identity.controller}:{self.rows.generation}"
+        return f"relay:{self.identity.digest}:{self.identity.controller}:{self.rows.generation}"
 
     @property
     def channel(self) -> tuple[str, str, int]:
@@ -121,23 +131,24 @@ class ApprovedCall:
         return self.query.key_manager, self.query.controller, self.query.channel
 
     @property
-    def gas_limit(self) -> int:
-        return self.approval.gas.limit
+    def is_follower(self) -> bool:
+        """Whether earlier calls of the channel must be executed first."""
+        return self.signed.relay_nonce > self.approval.chain_nonce
 
     @property
     def worst_cost_wei(self) -> int:
-        return self.gas_limit * self.approval.fees.max_fee_per_gas_wei
+        return self.approval.gas.limit * self.approval.fees.max_fee_per_gas_wei
 
     @property
     def hold_credits(self) -> int:
         """The credits to hold in total: the call's highest cost, at most the quoted cost."""
         worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
-        return worst if self.quoted_cost is None else min(worst, self.quoted_cost)
+        return worst if self.rows.quote is None else min(worst, self.rows.quote.credits)
 
     @property
-    def quoted_cost(self) -> int | None:
-        """The credits of the submitted quote, if any."""
-        return None if self.rows.quote is None else self.rows.quote.credits
+    def user_credits(self) -> int:
+        """The part of the call's highest cost that is held on the user's account."""
+        return self.hold_credits - (self.sponsorship.credits if self.sponsorship else 0)
 
     @property
     def badge_debt(self) -> int:
@@ -148,3 +159,33 @@ class ApprovedCall:
     def risk_wei(self) -> int:
         """The service's highest loss if untrusted code invalidates the call before its broadcast."""
         return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei
+
+    @property
+    def quoted_version(self) -> int | None:
+        """The version of a sponsor's policy that pays according to the submitted quote."""
+        return None if self.rows.quote is None else self.rows.quote.sponsor_version_id
+
+    @property
+    def bill(self) -> Bill:
+        """What a sponsor is asked to pay."""
+        return Bill(
+            user_id=self.caller.user_id,
+            asked=AskedCall(
+                profile=self.caller.profile_address,
+                controller=self.identity.controller,
+                chain_id=get_chain().id,
+                digest=self.identity.digest,
+                payload=self.signed.payload,
+            ),
+            key_manager=self.signed.key_manager,
+            credits=self.hold_credits,
+            gas_price_wei=self.approval.fees.max_fee_per_gas_wei,
+            now=self.now,
+            choice=self.sponsor,
+            quoted_version=self.quoted_version,
+        )
+
+
+# The story of a call yields what the call waits for, and returns the hash of its transaction. Steps are a part of it.
+Story = Generator[Step, None, str]
+Steps = Generator[Step, None, None]

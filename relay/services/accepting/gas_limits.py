@@ -5,6 +5,18 @@ An estimate is the most expensive node call. Its limit is therefore remembered f
 profile to the same function of the same target, with a payload of the same size. The node executes the next such call
 at exactly that limit and at the highest one. If both executions have the same effects, the limit suffices. A new
 estimate is requested only if they differ, or if the limit is far above the gas used.
+
+Once a kind of call has had the same effects at both, its calls are executed at the learned limit alone, as long as
+enough gas is left. *Why that suffices:* at each level of nested calls, the caller keeps back a 64th of its gas
+(EIP-150). A call that ran out of gas `n` levels deep, because the limit was too low, has used up all gas but what its
+`n` callers kept: at most `1 - (63/64)**n` of the limit. That holds for calls with a gas limit of their own too: they
+depend on ours only if they ask for more than there is, and then they get all that the caller does not keep. So if more
+is left than eight callers can keep, no call up to eight levels below the key manager ran out of gas, whatever it would
+have cost. If less is left, the call is compared with the highest limit again.
+
+*Not proven:* calls at deeper levels (a wallet's own contracts take four); a contract that reads its gas, but did so to
+no effect when its kind was compared; and, on nodes that do not report the gas before the refund, a call with a larger
+refund than the one that was learned from.
 """
 
 import threading
@@ -18,6 +30,7 @@ from gateway.chain.errors import CallReverted, RelayNonceRefused, answer_too_lar
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, Trial
 from relay.pricing import gas_limit_for
+from signer.transactions import SELF_TRANSFER_GAS
 
 # A remembered limit may be at most this multiple of the gas used, because the hold grows with it.
 MOST_TIMES_USED = 2
@@ -30,6 +43,8 @@ MOST_KEPT = 50_000
 # (1/10) has run out of gas.
 _SPARE_SHARE = 10
 _MOST_RAISES, _UNLIMITED = 2, 2**63
+# Levels of nested calls, counted from the key manager, on which no call may run out of gas unnoticed.
+_LEVELS = 8
 # A transaction is refunded at most a fifth of its gas (EIP-3529), but its limit must cover the gas before the refund.
 _GAS_BEFORE_REFUND, _GAS_AFTER_REFUND = 5, 4
 # The least gas that the key manager uses before the profile executes the payload.
@@ -46,9 +61,20 @@ class Gas(NamedTuple):
     expected: int
 
 
+class Attempt(NamedTuple):
+    """The gas limit to try a call at; None to estimate it. `compares` is whether the highest limit is tried too."""
+
+    limit: int | None
+    compares: bool
+
+
 class _Learned(NamedTuple):
     gas: Gas
     valid_until: float
+    # The most gas that the call learned from can have been refunded; None if unknown.
+    refund: int | None = None
+    # Whether such a call had the same effects at the highest limit, and left enough gas at this one.
+    is_proven: bool = False
 
 
 _Kind = tuple[str, bytes, int]
@@ -56,10 +82,12 @@ _learned: dict[_Kind, _Learned] = {}
 _lock = threading.Lock()
 
 
-def learned_limit(*, profile: str, call: RelayCall) -> int | None:
-    """Return the limit learned for similar calls, or None."""
+def attempt_for(*, profile: str, call: RelayCall) -> Attempt:
+    """Return how to try the call: at the limit learned for similar calls, if there is one."""
     learned = _learned.get(_kind_of(profile, call))
-    return learned.gas.limit if learned and time.monotonic() < learned.valid_until else None
+    if learned is None or time.monotonic() >= learned.valid_until:
+        return Attempt(None, compares=True)
+    return Attempt(learned.gas.limit, compares=not learned.is_proven)
 
 
 def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) -> Gas | None:
@@ -79,7 +107,8 @@ def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) 
         return _of_execution(call, query, trial)
     if trial.gas_limit is not None:
         gas = Gas(gas_limit_for(estimate=trial.gas_limit, maximum=maximum), trial.gas_limit)
-        return _learn(query.profile, call, gas) if _has_room(gas, trial) else None
+        refund = None if trial.gas_used_at_cap is None else trial.gas_limit - trial.gas_used_at_cap
+        return _learn(query.profile, call, gas, refund) if _has_room(gas, trial) else None
     if _was_tried_too_early(trial):
         return None
     raise CallReverted(trial.revert or b"")
@@ -100,10 +129,17 @@ def of_estimate(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: in
     """
     Return the gas of a call that is next in its channel, from the trial's estimate or a new one of the node.
 
+    A call that was executed at a learned limit alone, and left too little gas there, is compared first.
+
     Raises:
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
         NodeUnavailable: no node answered.
     """
+    if not query.compares and trial.revert is None:
+        query = replace(query, compares=True)
+        (state,) = get_chain_client().read_relay_states([query])
+        if (gas := _of_execution(call, query, state.trial)) is not None:
+            return gas
     estimate = trial.gas_limit if query.gas_limit is None else None
     if estimate is None:
         estimate = get_chain_client().simulate_relay_call(
@@ -211,14 +247,34 @@ def _was_tried_too_early(trial: Trial) -> bool:
 
 
 def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
-    """Return the gas of a call that the node executed at a learned limit, or None if that limit does not fit."""
-    learned = _learned.get(_kind_of(query.profile, call))
-    if trial.revert is not None or trial.gas_limit is None:
-        return None
-    if trial.agrees is False:
+    """Return the gas of a call that the node executed at a learned limit, or None if that limit may not fit."""
+    kind = _kind_of(query.profile, call)
+    learned = _learned.get(kind)
+    if trial.revert is not None or trial.gas_limit is None or trial.agrees is False:
         return None
     used = trial.gas_used or (learned.gas.expected if learned else 0)
-    return Gas(trial.gas_limit, used) if used and trial.gas_limit <= MOST_TIMES_USED * used else None
+    if not used or trial.gas_limit > MOST_TIMES_USED * used:
+        return None
+    starves_none = _starves_none(trial, learned.refund if learned else None)
+    if not query.compares and not starves_none:
+        return None
+    if trial.agrees and learned and learned.gas.limit == trial.gas_limit:
+        with _lock:
+            _learned[kind] = learned._replace(is_proven=starves_none)
+    return Gas(trial.gas_limit, used)
+
+
+def _starves_none(trial: Trial, refund: int | None) -> bool:
+    """Return whether the execution left more gas than callers on `_LEVELS` levels can have kept back."""
+    if trial.gas_used is None or trial.gas_limit is None:
+        return False
+    most_used = trial.most_gas_used
+    if most_used is None:
+        highest_refund = trial.gas_used // (_GAS_BEFORE_REFUND - 1)
+        most_used = trial.gas_used + min(highest_refund, highest_refund if refund is None else refund)
+    # The gas of the transaction itself is used before the first level.
+    kept = (trial.gas_limit - SELF_TRANSFER_GAS) * (64**_LEVELS - 63**_LEVELS) // 64**_LEVELS
+    return trial.gas_limit - most_used > kept
 
 
 def _kind_of(profile: str, call: RelayCall) -> _Kind:
@@ -228,7 +284,7 @@ def _kind_of(profile: str, call: RelayCall) -> _Kind:
     return profile, payload[:4] + target, len(payload) // _WORD
 
 
-def _learn(profile: str, call: RelayCall, gas: Gas) -> Gas:
+def _learn(profile: str, call: RelayCall, gas: Gas, refund: int | None = None) -> Gas:
     kind = _kind_of(profile, call)
     with _lock:
         if len(_learned) >= MOST_KEPT:
@@ -236,5 +292,5 @@ def _learn(profile: str, call: RelayCall, gas: Gas) -> Gas:
             for oldest in list(_learned)[: MOST_KEPT // 10]:
                 del _learned[oldest]
         _learned.pop(kind, None)
-        _learned[kind] = _Learned(gas, time.monotonic() + _KEPT_SECONDS)
+        _learned[kind] = _Learned(gas, time.monotonic() + _KEPT_SECONDS, refund)
     return gas

@@ -17,7 +17,8 @@ from relay.errors import KeyManagerNotFound, KeyManagerNotOwner, ProfileNotRegis
 from relay.models import RelayTransaction
 from relay.queries.calls import CallKey, registered_owner, rows_of_calls
 from relay.services.accepting import limits, preflight, quota, submission
-from relay.services.accepting.calls import Caller, SponsorChoice
+from relay.services.accepting.calls import Caller
+from sponsors.services.paying import SponsorChoice
 from users.models import User
 
 # Counts a request of this signer, or of a signer new to the profile (None); raises if the rate limit is reached.

@@ -7,7 +7,6 @@ key manager of a pending owner. These checks write no row and open no transactio
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from django.conf import settings
 
@@ -39,22 +38,10 @@ from relay.errors import (
     ValidityTooShort,
 )
 from relay.services.accepting import gas_limits
-from relay.services.accepting.gas_limits import Gas
+from relay.services.accepting.calls import Approval
 from users.errors import UntrustedCode
 from users.queries import are_trusted
 from users.services.trusted_code import trusts_any_code
-
-
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """A relay call that the chain would execute now. Gas in units, fees in wei."""
-
-    gas: Gas
-    fees: Fees
-    # The relay nonce that the key manager expects next in the call's channel.
-    chain_nonce: int
-    # Whether profile and key manager run trusted implementations.
-    is_trusted: bool
 
 
 def approve(

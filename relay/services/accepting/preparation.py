@@ -17,23 +17,26 @@ from gateway.chain.contracts import ACCEPT_OWNERSHIP, TRANSFER_OWNERSHIP, refusa
 from gateway.chain.errors import CallReverted
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
-from gateway.chain.types import RelayQuery, RelayState
+from gateway.chain.types import RelayQuery
 from gateway.common.errors import DomainError, InvalidRequest
 from relay.errors import KeyManagerNotFound, RelayPaused, SignerNotController
 from relay.models import Quote
 from relay.pricing import cost_in_credits
 from relay.queries.calls import CallKey, Identity, controller_of_session, next_relay_nonce, rows_of_calls
-from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes
-from relay.services.accepting.calls import (
-    ApprovedCall,
-    Caller,
-    CallRequest,
-    SponsorChoice,
-    Sponsorship,
+from relay.services.accepting import (
+    acceptance,
+    gas_limits,
+    limits,
+    preflight,
+    quotes,
+    submission,
+    together,
 )
+from relay.services.accepting.calls import Approval, Caller, Step, SubmittedCall
 from relay.services.accepting.gas_limits import Gas
-from relay.services.accepting.preflight import Approval
 from relay.services.accepting.quotes import Offer
+from sponsors.queries import offers_for
+from sponsors.services.paying import SponsorChoice, Sponsorship
 
 # How long a call is valid if its draft has no validity. A signed call without an end could be relayed years later.
 VALID_SECONDS = 3600
@@ -81,7 +84,7 @@ class PreparedCall:
     @property
     def moves_profile(self) -> bool:
         """Whether the call begins to move the profile to another owner."""
-        return self.call.payload.startswith(TRANSFER_OWNERSHIP)
+        return self.signed.payload.startswith(TRANSFER_OWNERSHIP)
 
 
 class _Refusals(list[DomainError]):
@@ -126,8 +129,9 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
         validity = max(int(now.timestamp()), state.head.timestamp) + VALID_SECONDS
     call = RelayCall(query.key_manager, draft.payload, b"", nonce, validity)
     identity = Identity("0x" + call.digest(get_chain().id).hex(), controller)
-    request = CallRequest(caller, call, identity, now, sponsor=draft.sponsor)
-    return _assess(request, query, state, wants_quote=draft.wants_quote)
+    prepared = SubmittedCall(caller, call, identity, now, sponsor=draft.sponsor)
+    prepared.query, prepared.state = query, state
+    return _assess(prepared, wants_quote=draft.wants_quote)
 
 
 def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
@@ -152,24 +156,22 @@ def _key_manager_of(profile: str, payload: bytes) -> str:
     return pending or preflight.owner_of(profile=profile)
 
 
-def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants_quote: bool) -> PreparedCall:
+def _assess(call: SubmittedCall, *, wants_quote: bool) -> PreparedCall:
     """Return the call with its cost, and the reasons for which it would be refused, or a quote if there are none."""
-    caller = request.caller
-    key = CallKey(request.identity, query.key_manager, caller.user_id, caller.session_id, request.now)
-    (rows,) = rows_of_calls([key])
+    caller, query, state = call.caller, call.query, call.state
+    key = CallKey(call.identity, query.key_manager, caller.user_id, caller.session_id, call.now)
+    (call.rows,) = rows_of_calls([key])
     refusals = _Refusals()
-    if rows.is_paused:
+    if call.rows.is_paused:
         refusals.append(RelayPaused())
     with refusals:
-        limits.check_cancelled_calls(rows=rows, now=request.now)
+        limits.check_cancelled_calls(rows=call.rows, now=call.now)
     with refusals:
-        preflight.check_validity(
-            call=request.call, now=max(int(request.now.timestamp()), state.head.timestamp)
-        )
+        preflight.check_validity(call=call.signed, now=max(int(call.now.timestamp()), state.head.timestamp))
     is_trusted, fees, gas = None, None, None
     with refusals:
         is_trusted = preflight.check_ownership(
-            query=query, state=state, trusted_codes=rows.trusted_codes, payload=request.call.payload
+            query=query, state=state, trusted_codes=call.rows.trusted_codes, payload=call.signed.payload
         )
     with refusals:
         if state.permissions == 0:
@@ -179,37 +181,53 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
         preflight.check_relay_permission(query=query, state=state)
         # The node must not execute a contract that is not the profile's key manager.
         if is_trusted is not None:
-            gas = _gas_of(request.call, query, maximum=preflight.maximum_gas(is_trusted=is_trusted))
+            gas = _gas_of(call.signed, query, maximum=preflight.maximum_gas(is_trusted=is_trusted))
     with refusals:
         fees = preflight.fees_of(state)
     if gas is None or fees is None or is_trusted is None:
-        return PreparedCall(request.call, request.identity, tuple(refusals), gas and gas.limit)
-    approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
-    payers = acceptance.assessed(ApprovedCall(request, rows, query, approval))
-    if payers.refusal is not None:
-        refusals.append(payers.refusal)
-    quote, sponsorship = None, payers.call.sponsorship
+        return PreparedCall(call.signed, call.identity, tuple(refusals), gas and gas.limit)
+    call.approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
+    with refusals:
+        _try_slot(call)
+    quote = None
     if wants_quote and not refusals:
         offer = Offer(
-            request.caller.user_id,
-            request.identity,
-            approval,
+            caller.user_id,
+            call.identity,
+            call.approval,
             state.head.base_fee_wei,
-            sponsorship.version_id if sponsorship else None,
+            call.sponsorship.version_id if call.sponsorship else None,
         )
-        quote = quotes.issue(offer, now=request.now)
+        quote = quotes.issue(offer, now=call.now)
     return PreparedCall(
-        request.call,
-        request.identity,
+        call.signed,
+        call.identity,
         tuple(refusals),
         gas.limit,
         expected_cost=_credits(gas.expected, fees.expected_price_wei),
         highest_cost=_credits(gas.limit, fees.max_fee_per_gas_wei),
         quote=quote if isinstance(quote, Quote) else None,
         quote_refusal=quote if isinstance(quote, DomainError) else None,
-        sponsorship=sponsorship,
-        sponsor_refusal=payers.sponsor_refusal,
+        sponsorship=call.sponsorship,
+        sponsor_refusal=call.sponsor_refusal,
     )
+
+
+def _try_slot(call: SubmittedCall) -> None:
+    """
+    Choose who would pay for the call, and take its slot without keeping it.
+
+    Raises:
+        DomainError: the call would be refused now.
+    """
+    try:
+        for step in submission.take_slot(call):
+            if step is Step.OFFER:
+                (call.offer,) = offers_for([call.bill.wanted])
+            elif step is Step.ACCEPTANCE:
+                acceptance.try_slot(call)
+    finally:
+        together.count_refusals([call])
 
 
 def _gas_of(call: RelayCall, query: RelayQuery, *, maximum: int) -> Gas:

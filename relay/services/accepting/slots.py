@@ -5,16 +5,15 @@ Slots of relay calls: the hold, relayer and account nonce that `relay_take_slots
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 
 from credits.errors import InsufficientCredits, KeyConflict
-from credits.queries import DebtTerms, debt_terms
+from credits.queries import debt_terms
 from gateway.chain.config import get_chain
-from gateway.chain.signing import Signer, get_signer
+from gateway.chain.signing import Signer
 from gateway.common import db
 from relay.errors import (
     ChannelBusy,
@@ -26,72 +25,43 @@ from relay.errors import (
     RelayShareUsed,
 )
 from relay.models import Loss
-from relay.services.accepting import sponsoring
-from relay.services.accepting.calls import ApprovedCall
+from relay.services.accepting import contention
+from relay.services.accepting.calls import Slot, SubmittedCall
 from relay.services.fleet import losses
 from relay.services.fleet.relayers import seconds_until_next_block
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """The result of `relay_take_slots` for one call; `relay/functions.sql` describes the outcomes."""
-
-    place: int
-    outcome: str
-    hold_id: int | None
-    balance: int | None
-    user_id: int | None
-    number: int | None
-    relayer_id: int | None
-    relayer: str | None
-    account_nonce: int | None
-    transaction_hash: str | None
-
-
-class WaitsForSignature(Exception):
-    """An equal call has taken a slot before, and still waits for its signature, so it has no hash yet."""
-
-    def __init__(self, hold_id: int) -> None:
-        super().__init__("the call waits for its signature")
-        self.hold_id = hold_id
-
-
-def debt_terms_of(batch: Sequence[ApprovedCall], slots: Sequence[Slot]) -> dict[int, DebtTerms]:
-    """Return the debt terms of the users whose credits are insufficient, by place."""
-    places = [slot.place for slot in slots if slot.outcome == "insufficient"]
-    users = [(batch[place].request.caller.user_id, batch[place].badge_debt) for place in places]
-    return dict(zip(places, debt_terms(users), strict=True)) if places else {}
-
 
 _TAKE_SLOTS = "SELECT * FROM relay_take_slots(%(calls)s::jsonb, %(policy)s::jsonb)"
 
 
-def take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[Slot]:
-    calls = [
+def take_slots(calls: Sequence[SubmittedCall], policy: dict[str, Any]) -> list[Slot]:
+    """Take a slot for each call; return the slots or refusals in the order of the calls."""
+    wanted = [
         {
             "place": place,
-            "user_id": approved.request.caller.user_id,
-            "key": approved.hold_key,
-            "credits": approved.user_credits,
-            "debt_limit": approved.badge_debt,
-            "key_manager": approved.request.call.key_manager,
-            "controller": approved.request.identity.controller,
-            "channel": approved.query.channel,
-            "relay_nonce": approved.request.call.relay_nonce,
-            "chain_nonce": approved.approval.chain_nonce,
-            "worst_cost_wei": approved.worst_cost_wei,
-            "risk_wei": approved.risk_wei,
-            "quote": approved.request.quote_id and str(approved.request.quote_id),
-            "now": approved.request.now.isoformat(),
-            "sponsor": sponsoring.as_json(approved.sponsorship),
+            "user_id": call.caller.user_id,
+            "key": call.hold_key,
+            "credits": call.user_credits,
+            "debt_limit": call.badge_debt,
+            "key_manager": call.signed.key_manager,
+            "controller": call.identity.controller,
+            "channel": call.query.channel,
+            "relay_nonce": call.signed.relay_nonce,
+            "chain_nonce": call.approval.chain_nonce,
+            "worst_cost_wei": call.worst_cost_wei,
+            "risk_wei": call.risk_wei,
+            "quote": call.quote_id and str(call.quote_id),
+            "now": call.now.isoformat(),
+            "sponsor": call.sponsorship and call.sponsorship.reference,
         }
-        for place, approved in enumerate(batch)
+        for place, call in enumerate(calls)
     ]
-    params = {"calls": json.dumps(calls), "policy": json.dumps(policy)}
-    return [Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)]
+    params = {"calls": json.dumps(wanted), "policy": json.dumps(policy)}
+    return sorted((Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)), key=lambda slot: slot.place)
 
 
-def policy_of(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
+def policy_of(
+    calls: Sequence[SubmittedCall], signer: Signer, *, lock_timeout: str | None = None
+) -> dict[str, Any]:
     """
     Return the limits for taking slots.
 
@@ -102,7 +72,7 @@ def policy_of(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
     """
     if signer.is_remote:
         signer.require_answers()
-    has_risk = any(approved.risk_wei for approved in batch)
+    has_risk = any(call.risk_wei for call in calls)
     limits = losses.limits_for(Loss.Kind.UNTRUSTED) if has_risk else losses.NO_LOSS
     return {
         "chain": get_chain().id,
@@ -114,41 +84,53 @@ def policy_of(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
         "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
         "user_loss_wei": limits.of_user,
         "service_loss_wei": limits.of_service,
+        "lock_timeout": lock_timeout,
+        "relayer_lock_timeout": f"{contention.RELAYER_MILLISECONDS}ms",
     }
 
 
-def hash_or_refusal(
-    approved: ApprovedCall, slot: Slot, terms: Mapping[int, DebtTerms]
-) -> str | ApprovedCall | Exception:
-    """
-    Return the hash of an equal call, or the error of this one.
+def without_slot(outcome: str) -> Slot:
+    """Return the slot of a call that was refused by a constraint."""
+    return Slot(0, outcome, *(None,) * 8)
 
-    Returns the call itself, without a sponsorship, if a sponsor must decide (again): its policies or their usage have
-    changed since, or the default sponsor may pay.
+
+def insufficient(call: SubmittedCall) -> InsufficientCredits:
+    """Return the error of a call whose user has too few credits."""
+    ((limit, lendable),) = debt_terms([(call.caller.user_id, call.badge_debt)])
+    return InsufficientCredits(
+        required=call.user_credits,
+        available=int(call.slot.number or 0),
+        debt_limit=limit,
+        lendable=lendable,
+    )
+
+
+def check_repeat(call: SubmittedCall) -> None:
     """
-    if slot.outcome.startswith("sponsor-"):
-        return replace(approved, sponsorship=None)
-    call = approved.request.call
+    Refuse a call whose slot is that of an equal call of another user.
+
+    Raises:
+        KeyConflict: the equal call is another user's.
+    """
+    if call.slot.user_id != call.caller.user_id:
+        raise KeyConflict(key=call.hold_key)
+
+
+def refusal_of(call: SubmittedCall) -> Exception:
+    """Return the error of a call that got no slot."""
+    slot, signed = call.slot, call.signed
     number = int(slot.number or 0)
     match slot.outcome:
-        case "repeated":
-            return _hash_of_repeat(approved, slot)
-        case "insufficient":
-            limit, lendable = terms[slot.place]
-            refusal = InsufficientCredits(
-                required=approved.user_credits, available=number, debt_limit=limit, lendable=lendable
-            )
-            return sponsoring.offered_to_default(approved, refusal)
-        case "nonce-taken":
-            return RelayNonceTaken(nonce=call.relay_nonce)
+        case "nonce-taken" | "nonce-unsigned":
+            return RelayNonceTaken(nonce=signed.relay_nonce)
         case "nonce-gap":
             return RelayNonceGap(
-                f"No pending call uses nonce {number} of channel {call.channel}.",
+                f"No pending call uses nonce {number} of channel {signed.channel}.",
                 expectedNonce=str(number),
             )
         case "channel-full":
             return ChannelBusy(
-                f"{settings.RELAY_MAX_FOLLOWERS} calls of channel {call.channel} are already waiting.",
+                f"{settings.RELAY_MAX_FOLLOWERS} calls of channel {signed.channel} are already waiting.",
                 retry_after=get_chain().block_seconds,
                 maximumFollowers=settings.RELAY_MAX_FOLLOWERS,
             )
@@ -172,13 +154,3 @@ def hash_or_refusal(
         case "loss-limit":
             return RelayPaused("Calls of untrusted code are not accepted at the moment. Retry later.")
     return RuntimeError(f"relay_take_slots answered {slot.outcome}")
-
-
-def _hash_of_repeat(approved: ApprovedCall, slot: Slot) -> str | Exception:
-    if slot.user_id != approved.request.caller.user_id:
-        return KeyConflict(key=approved.hold_key)
-    if slot.transaction_hash is None:
-        if get_signer().is_remote:
-            return WaitsForSignature(int(slot.hold_id or 0))
-        return RuntimeError("a relay hold has no relay transaction")
-    return slot.transaction_hash

@@ -9,7 +9,7 @@ same bytes to each of them. The first to store the bytes deletes the row.
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -24,7 +24,9 @@ from gateway.chain.signing import get_signer
 from gateway.common import db
 from relay.errors import RelayNonceTaken
 from relay.models import UnsignedCall
+from relay.services.accepting.calls import SubmittedCall
 from relay.services.accepting.contention import BATCH_MILLISECONDS, locked
+from relay.services.accepting.storing import insert_calls, signed_columns, unhex
 from signer.messages import SigningRequest
 from signer.transactions import PolicyViolation, SignedTransaction, UnsignedTransaction
 from sponsors.services import holding
@@ -70,28 +72,10 @@ class Unsigned:
         )
         return SigningRequest(self.relayer, transaction)
 
-    def signed(self, transaction: SignedTransaction) -> dict[str, Any]:
-        """Return the row with the signed bytes."""
-        return {
-            **self.row,
-            "transaction_hash": transaction.transaction_hash,
-            "raw": as_hex(transaction.raw),
-        }
 
-
-def insert_calls(rows: Sequence[dict[str, Any]]) -> None:
-    """Store signed calls with their attempts; each row maps the columns of both to values."""
-    db.first_row(_INSERT_CALLS, {"calls": json.dumps(rows)})
-
-
-def as_hex(data: bytes) -> str:
-    """Return bytes in PostgreSQL's text format for `bytea`."""
-    return rf"\x{data.hex()}"
-
-
-def unhex(text: str) -> bytes:
-    """Return the bytes that `as_hex` wrote."""
-    return bytes.fromhex(text.removeprefix(r"\x"))
+def of_call(call: SubmittedCall) -> Unsigned:
+    """Return a call whose slot is taken as one that waits for its signature."""
+    return Unsigned(call.columns, str(call.slot.relayer))
 
 
 def keep(calls: Sequence[Unsigned]) -> None:
@@ -154,7 +138,7 @@ def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, st
         with transaction.atomic(durable=True):
             db.limit_lock_waits(BATCH_MILLISECONDS)
             waiting = {hold_id for (hold_id,) in db.all_rows(_TAKE_AWAY, {"holds": holds})}
-            rows = [call.signed(outcome) for call, outcome in signed if call.hold_id in waiting]
+            rows = [call.row | signed_columns(outcome) for call, outcome in signed if call.hold_id in waiting]
             insert_calls(rows)
     except (IntegrityError, OperationalError) as error:
         if isinstance(error, OperationalError) and not db.is_lock_timeout(error):
@@ -188,26 +172,48 @@ def given_up() -> SignerUnavailable:
     )
 
 
-def finish_repeated(hold_id: int) -> str | Exception:
-    """Return the hash of a call that was submitted before; sign it first where it is still unsigned."""
+def finish_repeated(hold_id: int) -> str:
+    """
+    Return the hash of a call that was submitted before; sign it first where it is still unsigned.
+
+    Raises:
+        DomainError: the signer does not answer, or the call could not be signed in time.
+    """
     calls = _read(hold_id=hold_id)
-    if calls:
-        (outcome,) = complete(calls)
-        return outcome
-    return hash_of(hold_id) or given_up()
+    outcome = complete(calls)[0] if calls else hash_of(hold_id) or given_up()
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
-def is_waiting(call: Unsigned) -> bool:
-    """Return whether the call still waits for its signature."""
-    return UnsignedCall.objects.filter(hold_id=call.hold_id).exists()
+def complete_on_nonce_of(call: SubmittedCall) -> None:
+    """
+    Complete the earlier call that waits for its signature on this call's relay nonce; its caller has no answer yet.
 
+    If user and payload are the same, as when a wallet signs again after a 503, `call` becomes a repeat of it. If the
+    earlier call is withdrawn or gone, the nonce is free.
 
-def finish_waiting(
-    *, key_manager: str, controller: str, relay_nonce: int
-) -> tuple[Unsigned, str | Exception] | None:
-    """Sign and store the call that waits with this relay nonce; return it with its outcome, or None if none waits."""
-    calls = _read(key_manager_address=key_manager, controller_address=controller, relay_nonce=relay_nonce)
-    return (calls[0], complete(calls)[0]) if calls else None
+    Raises:
+        RelayNonceTaken: the earlier call is another one, and is stored now.
+        DomainError: the earlier call still waits, for the signer's reason.
+    """
+    waiting = _read(
+        key_manager_address=call.signed.key_manager,
+        controller_address=call.identity.controller,
+        relay_nonce=call.signed.relay_nonce,
+    )
+    if not waiting:
+        return
+    (outcome,) = complete(waiting[:1])
+    row = waiting[0].row
+    if isinstance(outcome, str):
+        if (row["user_id"], unhex(row["payload"])) != (call.caller.user_id, call.signed.payload):
+            raise RelayNonceTaken(nonce=call.signed.relay_nonce)
+        call.slot = replace(
+            call.slot, outcome="repeated", user_id=call.caller.user_id, transaction_hash=outcome
+        )
+    elif UnsignedCall.objects.filter(hold_id=waiting[0].hold_id).exists():
+        raise outcome
 
 
 def sweep(*, now: datetime) -> int:
@@ -284,8 +290,6 @@ def _by_columns(call: dict[str, Any]) -> dict[str, Any]:
         "chain_id": get_chain().id
     }
 
-
-_INSERT_CALLS = "SELECT relay_insert_calls(%(calls)s::jsonb)"
 
 _KEEP = """
 INSERT INTO relay_unsignedcall (

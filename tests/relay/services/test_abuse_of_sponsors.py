@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -16,7 +17,7 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import RelayTransaction
 from relay.services.accepting import acceptance
-from relay.services.accepting.calls import ApprovedCall
+from relay.services.accepting.calls import SubmittedCall
 from sponsors.errors import CampaignLimit, UserCallsLimit
 from sponsors.models import SponsoredCall
 from sponsors.services import policies
@@ -116,16 +117,16 @@ def test_a_version_that_changes_while_a_call_is_accepted_decides_about_it(
 ) -> None:
     sponsor = make_sponsor()
     old = make_policy(sponsor)
-    accept, changed = acceptance._accept_decided, list[int]()
+    accept, changed = acceptance.accept, list[int]()
 
-    def change_before(batch: list[ApprovedCall], *args: object, **options: object) -> object:
+    def change_before(calls: list[SubmittedCall], **options: Any) -> None:
         if not changed:
             changed.append(
                 new_version(old.policy, call_credits=1, campaign_credits=secrets.randbelow(9) + 1).pk
             )
-        return accept(batch, *args, **options)  # type: ignore[arg-type]
+        accept(calls, **options)
 
-    monkeypatch.setattr(acceptance, "_accept_decided", change_before)
+    monkeypatch.setattr(acceptance, "accept", change_before)
     with pytest.raises(DomainError) as refusal:
         execute_sponsored(newcomer, new_call(), sponsor)
     assert (refusal.value.code, refusal.value.members["policy"]) == ("sponsor-limit-call", old.policy.name)

@@ -26,7 +26,8 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import TooManyCancelledCalls
 from relay.models import RelayTransaction
 from relay.services.accepting import submission
-from relay.services.accepting.calls import Caller, CallRequest
+from relay.services.accepting.calls import Caller, Step, SubmittedCall
+from relay.services.accepting.together import Progress
 from relay.services.sending import broadcasting
 from rewards.models import Badge, ExperienceEntry
 from tests.relay.attacks import (
@@ -36,7 +37,7 @@ from tests.relay.attacks import (
     deploy_gas_price_aware,
     deploy_large_reverter,
 )
-from tests.relay.callers import execute
+from tests.relay.callers import execute, pass_together
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Accept, Refused, Settle
 from tests.relay.signing import execute_payload, next_nonce, sign_call, window
@@ -222,6 +223,7 @@ def test_a_contract_that_answers_too_much_is_its_callers_refusal_and_no_fault_of
     assert RelayTransaction.objects.count() == 2
     # Its author no longer shares the trips of others.
     call, identity = submission.identify(call=new_call(channel=any_channel()))
-    request = CallRequest(Caller(user.pk, str(user.profile_address)), call, identity, timezone.now())
-    (outcome,) = submission.relay_together([request], seal=set)
-    assert isinstance(outcome, submission.UnreadCall)
+    submitted = SubmittedCall(Caller(user.pk, str(user.profile_address)), call, identity, timezone.now())
+    (progress,) = pass_together(Progress(submitted, submission.story(submitted)))
+    assert progress.call.rows.is_pair_known
+    assert progress.step is Step.ALONE

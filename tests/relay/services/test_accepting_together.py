@@ -22,13 +22,13 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, get_signer
 from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNotController
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services.accepting import acceptance, submission
-from relay.services.accepting.acceptance import LinedUpCall
-from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest
-from relay.services.accepting.slots import Slot, take_slots
-from relay.services.accepting.submission import ReadCall, UnreadCall
+from relay.services.accepting import acceptance
+from relay.services.accepting.calls import Slot, Step, SubmittedCall
+from relay.services.accepting.slots import take_slots
+from relay.services.accepting.together import Progress
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
+from tests.relay.callers import begin, finish, pass_together
 from tests.relay.chain import FaultyClient, node_away
 from tests.relay.signing import sign_call
 from tests.threads import at_once
@@ -49,30 +49,13 @@ def callers(
 
 def _together(callers: Callers, calls: list[RelayCall]) -> list[str | Exception]:
     """Hand the calls in as one batch: what threads that wait for each other do, without the threads."""
-    requests = [_request(user, call) for (user, _), call in zip(callers, calls, strict=True)]
-    return [_finished(outcome) for outcome in _relayed(*requests)]
+    return _passed([begin(user, call) for (user, _), call in zip(callers, calls, strict=True)])
 
 
-def _request(user: User, call: RelayCall) -> CallRequest:
-    caller = Caller(user.pk, str(user.profile_address))
-    return CallRequest(caller, *submission.identify(call=call), timezone.now(), is_pair_verified=True)
-
-
-def _relayed(
-    *items: CallRequest | ApprovedCall,
-) -> list[str | UnreadCall | ReadCall | ApprovedCall | LinedUpCall | Exception]:
-    """Take these as far as one pass takes them; no caller leaves meanwhile."""
-    return submission.relay_together(items, lambda: set(range(len(items))))
-
-
-def _finished(
-    outcome: str | UnreadCall | ReadCall | ApprovedCall | LinedUpCall | Exception,
-) -> str | Exception:
-    """Return the outcome of a call, for which the node may have to be asked again."""
-    if isinstance(outcome, ReadCall):
-        (outcome,) = _relayed(submission._ask_again(outcome))
-    assert isinstance(outcome, str | Exception)
-    return outcome
+def _passed(progresses: list[Progress]) -> list[str | Exception]:
+    """Take these through one pass, and those to their end that need more."""
+    pass_together(*progresses)
+    return [finish(progress) for progress in progresses]
 
 
 def _calls(services: Services, callers: Callers, *, channel: int = 0) -> list[RelayCall]:
@@ -83,7 +66,9 @@ def test_a_batch_asks_the_node_once_and_stores_each_call_with_its_own_bytes(
     services: Services, callers: Callers, node: FaultyClient
 ) -> None:
     calls = _calls(services, callers)
-    hashes = _together(callers, calls)
+    progresses = [begin(user, call) for (user, _), call in zip(callers, calls, strict=True)]
+    node.requests = 0
+    hashes = _passed(progresses)
     assert node.requests == 1
     rows = [RelayTransaction.objects.get(transaction_hash=one) for one in hashes]
     assert [row.user for row in rows] == [user for user, _ in callers]
@@ -121,12 +106,9 @@ def test_an_account_is_opened_for_whoever_has_none(
 ) -> None:
     _, profile = callers[0]
     nobody = UserFactory.create()
-    caller = Caller(nobody.pk, profile.profile_address)
     call = sign_call(services=services, profile=profile)
-    (outcome,) = _relayed(
-        CallRequest(caller, *submission.identify(call=call), timezone.now(), is_pair_verified=True)
-    )
-    assert isinstance(outcome, InsufficientCredits)
+    progress = begin(nobody, call, profile_address=profile.profile_address)
+    assert isinstance(finish(progress), InsufficientCredits)
     assert CreditAccount.objects.get(user=nobody).balance == 0
 
 
@@ -135,55 +117,52 @@ def test_a_call_for_which_the_node_is_asked_again_holds_up_nobody(
 ) -> None:
     (first, profile), (second, other) = random.sample(callers, 2)
     call = sign_call(services=services, profile=profile)
-    assert isinstance(_relayed(_request(first, call))[0], str)
-    follower = _request(first, sign_call(services=services, profile=profile, ahead=1))
-    stranger = _request(
+    assert isinstance(finish(begin(first, call)), str)
+    follower = begin(first, sign_call(services=services, profile=profile, ahead=1))
+    stranger = begin(
         second, sign_call(services=services, profile=other, private_key="0x" + secrets.token_hex(32))
     )
-    fine = _request(second, sign_call(services=services, profile=other))
+    fine = begin(second, sign_call(services=services, profile=other))
     node.requests = 0
-    outcomes = _relayed(follower, stranger, fine)
+    pass_together(follower, stranger, fine)
     assert node.requests == 1
-    assert [type(outcome) for outcome in outcomes] == [ReadCall, ReadCall, str]
-    assert isinstance(outcomes[0], ReadCall)
-    assert isinstance(outcomes[1], ReadCall)
-    assert isinstance(_finished(outcomes[0]), str)
-    with pytest.raises(SignerNotController):
-        submission._ask_again(outcomes[1])
+    assert [one.step for one in (follower, stranger, fine)] == [Step.ALONE, Step.ALONE, None]
+    assert isinstance(fine.result, str)
+    assert isinstance(finish(follower), str)
+    assert isinstance(finish(stranger), SignerNotController)
     assert Attempt.objects.count() == 3
 
 
 def test_calls_of_one_channel_are_accepted_one_after_the_other(services: Services, callers: Callers) -> None:
     user, profile = random.choice(callers)
-    first, second = (_request(user, sign_call(services=services, profile=profile)) for _ in range(2))
-    accepted, again = _relayed(first, second)
-    assert isinstance(accepted, str)
-    assert isinstance(again, ApprovedCall)
-    (outcome,) = _relayed(again)
-    assert isinstance(outcome, RelayNonceTaken)
-    assert Attempt.objects.get().transaction_hash == accepted
+    first, second = (begin(user, sign_call(services=services, profile=profile)) for _ in range(2))
+    pass_together(first, second)
+    assert isinstance(first.result, str)
+    assert second.step is Step.ACCEPTANCE
+    assert isinstance(finish(second), RelayNonceTaken)
+    assert Attempt.objects.get().transaction_hash == first.result
 
 
 def test_what_comes_again_goes_before_what_is_new(services: Services, callers: Callers) -> None:
     user, profile = random.choice(callers)
-    first, second, third = (_request(user, sign_call(services=services, profile=profile)) for _ in range(3))
-    _, waited = _relayed(first, second)
+    first, second, third = (begin(user, sign_call(services=services, profile=profile)) for _ in range(3))
+    pass_together(first, second)
     RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
-    assert isinstance(waited, ApprovedCall)
-    new, outcome = _relayed(third, waited)
-    assert isinstance(new, ApprovedCall)
-    assert isinstance(outcome, str)
+    assert second.step is Step.ACCEPTANCE
+    pass_together(third, second)
+    assert third.step is Step.ACCEPTANCE
+    assert isinstance(second.result, str)
 
 
 def test_nothing_is_accepted_for_those_who_have_left(services: Services, callers: Callers) -> None:
-    requests = [
-        _request(user, call) for (user, _), call in zip(callers, _calls(services, callers), strict=True)
+    progresses = [
+        begin(user, call) for (user, _), call in zip(callers, _calls(services, callers), strict=True)
     ]
-    staying = set(random.sample(range(len(requests)), 3))
-    outcomes = submission.relay_together(requests, lambda: staying)
-    assert {place for place, outcome in enumerate(outcomes) if isinstance(outcome, str)} == staying
+    staying = set(random.sample(range(len(progresses)), 3))
+    pass_together(*progresses, staying=staying)
+    assert {place for place, one in enumerate(progresses) if isinstance(one.result, str)} == staying
     assert {row.user_id for row in RelayTransaction.objects.all()} == {
-        requests[place].caller.user_id for place in staying
+        progresses[place].call.caller.user_id for place in staying
     }
     assert CreditHold.objects.count() == len(staying)
 
@@ -192,15 +171,15 @@ def test_while_no_node_answers_what_was_approved_before_is_accepted(
     services: Services, callers: Callers
 ) -> None:
     (user, profile), (other, others_profile) = random.sample(callers, 2)
-    first, second = (_request(user, sign_call(services=services, profile=profile)) for _ in range(2))
-    _, approved = _relayed(first, second)
+    first, approved = (begin(user, sign_call(services=services, profile=profile)) for _ in range(2))
+    pass_together(first, approved)
     RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
-    assert isinstance(approved, ApprovedCall)
-    request = _request(other, sign_call(services=services, profile=others_profile))
+    assert approved.step is Step.ACCEPTANCE
+    new = begin(other, sign_call(services=services, profile=others_profile))
     with node_away():
-        refused, accepted = _relayed(request, approved)
-    assert isinstance(refused, NodeUnavailable)
-    assert isinstance(accepted, str)
+        pass_together(new, approved)
+    assert isinstance(new.result, NodeUnavailable)
+    assert isinstance(approved.result, str)
     assert not RelayTransaction.objects.filter(user=other).exists()
 
 
@@ -211,8 +190,8 @@ def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
     _together(callers[:1], [first])
     RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
 
-    def meanwhile(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[Slot]:
-        slots = take_slots(batch, policy)
+    def meanwhile(calls: Sequence[SubmittedCall], policy: dict[str, Any]) -> list[Slot]:
+        slots = take_slots(calls, policy)
         RelayTransaction.objects.update(status="Submitted", settled_at=None)
         return slots
 

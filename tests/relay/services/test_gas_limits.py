@@ -138,9 +138,9 @@ def test_the_oldest_limits_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) 
     profiles = ["0x" + secrets.token_hex(20) for _ in range(21)]
     for profile in profiles:
         gas_limits._learn(profile, call, Gas(2, 1))
-    limits = [gas_limits.learned_limit(profile=profile, call=call) for profile in profiles]
+    limits = [gas_limits.attempt_for(profile=profile, call=call).limit for profile in profiles]
     assert limits == [None] * 2 + [2] * 19
-    assert gas_limits.learned_limit(profile=profiles[-1], call=replace(call, payload=bytes(4))) is None
+    assert gas_limits.attempt_for(profile=profiles[-1], call=replace(call, payload=bytes(4))).limit is None
 
 
 @pytest.fixture
@@ -169,6 +169,48 @@ def test_a_limit_learned_from_less_work_is_raised_for_more(
         settle()
         assert (catcher.tried, catcher.done) == (done, done)
     assert node.estimates == 1
+
+
+def test_a_kind_of_call_is_compared_with_the_highest_limit_once(
+    accept: Accept, node: FaultyClient, relayers: list[Relayer]
+) -> None:
+    target = "0x" + secrets.token_hex(20)
+    for count in range(1, 5):
+        accept(payload=execute_payload(target, value=count), channel=_channel())
+    # The first is estimated, the second compared at the learned limit.
+    assert node.compared == [True, True, False, False]
+    assert node.estimates == 0
+
+
+@pytest.mark.parametrize("more", [8, 25, 60])
+def test_a_call_that_starves_an_inner_call_at_a_proven_limit_is_noticed(
+    accept: Accept, settle: Callable[[], int], catcher: Catcher, node: FaultyClient, more: int
+) -> None:
+    for done, count in enumerate((2, 2, 2, more, more, 2), start=1):
+        accept(payload=execute_payload(catcher.address, data=catcher.work(count)), channel=_channel())
+        settle()
+        assert (catcher.tried, catcher.done) == (done, done)
+    # The fourth was tried at the proven limit alone, and then compared.
+    assert node.compared[:5] == [True, True, False, False, True]
+
+
+def test_a_call_deep_below_a_proxy_that_runs_out_of_gas_is_noticed() -> None:
+    limit = 1_000_000
+    for levels in range(1, 9):
+        left = sum((limit - 21_000) * 63**level // 64 ** (level + 1) for level in range(levels))
+        trial = Trial(limit, gas_used=limit - left, most_gas_used=limit - left)
+        assert not gas_limits._starves_none(trial, refund=None)
+    assert gas_limits._starves_none(replace(trial, most_gas_used=limit - left - 100), refund=None)
+
+
+def test_the_refund_of_a_call_counts_as_gas_used() -> None:
+    trial = Trial(1_000_000, gas_used=800_000)
+    assert not gas_limits._starves_none(trial, refund=None)
+    assert not gas_limits._starves_none(trial, refund=100_000)
+    assert gas_limits._starves_none(trial, refund=10_000)
+    assert gas_limits._starves_none(replace(trial, most_gas_used=810_000), refund=None)
+    # No refund is more than a fifth of the gas.
+    assert gas_limits._starves_none(Trial(1_000_000, gas_used=600_000), refund=None)
 
 
 def test_a_follower_and_a_quoted_call_get_the_gas_of_their_inner_calls(

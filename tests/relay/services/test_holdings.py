@@ -13,11 +13,11 @@ from devstack.world.profiles import Profile
 from gateway.chain.errors import no_answer
 from gateway.chain.lsp25 import RelayCall
 from relay.services.accepting import preparation
-from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import Draft
 from sponsors.errors import HoldingUnknown, NotHolding, TargetNotSponsored
 from sponsors.models import PolicyVersion, Sponsor, SponsoredCall
 from sponsors.services import holdings
+from sponsors.services.paying import SponsorChoice
 from tests.factories import random_address
 from tests.relay.chain import FaultyClient
 from tests.relay.conftest import Refused

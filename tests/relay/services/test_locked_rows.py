@@ -5,25 +5,23 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from django.utils import timezone
 
 from credits.models import CreditAccount, CreditHold
 from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.client import get_chain_client
-from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import ServiceUnavailable
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services.accepting import acceptance, contention, submission
-from relay.services.accepting.acceptance import LinedUpCall, accept_alone
-from relay.services.accepting.calls import Caller, CallRequest
+from relay.services.accepting import acceptance, contention
+from relay.services.accepting.calls import Step
 from relay.services.accepting.contention import Lines
-from relay.services.accepting.submission import ReadCall
+from relay.services.accepting.together import Progress
 from relay.services.sending import gaps
 from relay.services.settling import settlement
 from tests.credits.rows import query
+from tests.relay.callers import begin, finish, pass_together
 from tests.relay.chain import Chain
 from tests.relay.signing import sign_call
 from tests.relay.workers import broadcast_all, later, track
@@ -58,33 +56,21 @@ class Calls:
         self._count = 0
 
     def together(self) -> list[object]:
-        """Hand the next call of each in as one batch, and return the outcomes."""
+        """Hand the next call of each in as one batch; return the outcomes, or calls that wait alone."""
         calls = [
             sign_call(services=self._services, profile=profile, channel=self._count)
             for _, profile in self._callers
         ]
         self._count += 1
-        return list(submission.relay_together(self._requests(calls), lambda: set(range(len(calls)))))
-
-    def _requests(self, calls: list[RelayCall]) -> list[CallRequest]:
-        return [
-            CallRequest(
-                Caller(user.pk, str(user.profile_address)),
-                *submission.identify(call=call),
-                timezone.now(),
-                is_pair_verified=True,
-            )
-            for (user, _), call in zip(self._callers, calls, strict=True)
-        ]
+        progresses = [begin(user, call) for (user, _), call in zip(self._callers, calls, strict=True)]
+        return [one.result or one for one in pass_together(*progresses)]
 
 
 def alone(outcome: object) -> object:
     """Return the hash or the error of a call that was lined up."""
-    assert isinstance(outcome, LinedUpCall)
-    try:
-        return accept_alone(outcome)
-    except ServiceUnavailable as refusal:
-        return refusal
+    assert isinstance(outcome, Progress)
+    assert outcome.call.ticket is not None
+    return finish(outcome)
 
 
 def test_a_locked_account_refuses_its_own_calls_and_no_others(services: Services, callers: Callers) -> None:
@@ -190,23 +176,20 @@ def test_a_follower_of_a_locked_relayer_is_refused_and_its_user_goes_on_in_other
     assert all(isinstance(outcome, str) for outcome in calls.together())
     user, profile = random.choice(callers)
     first = RelayTransaction.objects.get(user=user)
-    follower = sign_call(services=services, profile=profile, ahead=1)
-    request = CallRequest(
-        Caller(user.pk, str(user.profile_address)),
-        *submission.identify(call=follower),
-        timezone.now(),
-        is_pair_verified=True,
-    )
+
+    def lined_up() -> Progress:
+        follower = begin(user, sign_call(services=services, profile=profile, ahead=1))
+        pass_together(follower)
+        assert follower.step is Step.ALONE
+        follower.go_on()
+        return pass_together(follower)[0]
+
     with locked_elsewhere(partial(query, LOCK_RELAYER, first.relayer_id)):
-        (read,) = submission.relay_together([request], lambda: {0})
-        assert isinstance(read, ReadCall)
         for _ in range(2):
-            (lined_up,) = submission.relay_together([submission._ask_again(read)], lambda: {0})
-            assert isinstance(alone(lined_up), ServiceUnavailable)
+            assert isinstance(alone(lined_up()), ServiceUnavailable)
         assert RelayTransaction.objects.count() == CreditHold.objects.count() == len(callers)
         assert all(isinstance(outcome, str) for outcome in calls.together())
-    (lined_up,) = submission.relay_together([submission._ask_again(read)], lambda: {0})
-    assert isinstance(alone(lined_up), str)
+    assert isinstance(alone(lined_up()), str)
     assert find_differences() == []
 
 

@@ -18,13 +18,13 @@ from gateway.common.errors import DomainError
 from relay.models import RelayTransaction
 from relay.queries.reports import spending_of
 from relay.services.accepting import preparation, unsigned
-from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import Draft, PreparedCall
 from relay.services.sending import cancellation, replacement
 from relay.services.settling import sponsors
 from rewards.models import ExperienceEntry
 from sponsors.models import Policy, Sponsor, SponsoredCall
 from sponsors.services import holding
+from sponsors.services.paying import SponsorChoice
 from tests.relay.callers import report_of
 from tests.relay.chain import Chain
 from tests.relay.conftest import Settle

@@ -31,11 +31,12 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction
 from relay.services.accepting import preparation, submission
-from relay.services.accepting.calls import Caller, SponsorChoice
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.preparation import Draft
 from relay.services.settling import reconciliation
 from rewards.models import Badge
 from sponsors import models
+from sponsors.services.paying import SponsorChoice
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX
 from tests.relay.services.outside import Outside

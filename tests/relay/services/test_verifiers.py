@@ -20,7 +20,6 @@ from gateway.common.errors import DomainError
 from gateway.common.guards import OPEN_SECONDS
 from relay.models import RelayTransaction
 from relay.services.accepting import preparation
-from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import Draft
 from sponsors.errors import (
     CallLimit,
@@ -30,6 +29,7 @@ from sponsors.errors import (
 )
 from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Verifier
 from sponsors.services import verifiers
+from sponsors.services.paying import SponsorChoice
 from tests.relay.callers import execute
 from tests.relay.conftest import Refused
 from tests.relay.quoting import caller_of, execute_prepared

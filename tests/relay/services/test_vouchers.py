@@ -17,12 +17,12 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction
 from relay.services.accepting import preparation, submission
-from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import Draft
 from sponsors.errors import UserCallsLimit, VoucherMissing, VoucherRefused, VoucherUsed
 from sponsors.models import SponsoredCall, UsedVoucher, VoucherSigner
 from sponsors.rules.vouchers import SignedVoucher, Voucher, typed_data
 from sponsors.services import signers
+from sponsors.services.paying import SponsorChoice
 from tests.factories import random_address
 from tests.relay.conftest import Refused
 from tests.relay.quoting import caller_of

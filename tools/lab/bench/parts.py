@@ -37,7 +37,7 @@ from lab.bench.calls import signed_call
 
 if TYPE_CHECKING:
     from gateway.chain.lsp25 import RelayCall
-    from relay.services.accepting.calls import CallRequest
+    from relay.services.accepting.together import Progress
     from users.models import User
 
 BATCHES = (1, 4, 8)
@@ -113,27 +113,37 @@ def _add(parts: Costs, size: str, rounds: Sequence[dict[str, float]]) -> None:
 
 def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
     """Accept these calls in one batch; return the milliseconds of each part, each followed by its lower bound."""
-    from gateway.chain.signing import get_signer
-    from relay.services.accepting import acceptance, submission
-    from relay.services.accepting.calls import ApprovedCall
+    from relay.services.accepting import together
 
     users = [_user(profile) for profile, _ in bodies]
     calls = [_relay_call(body) for _, body in bodies]
     took: dict[str, float] = {}
     with _timed(took, "digest and controller"):
-        requests = [_request(user, call) for user, call in zip(users, calls, strict=True)]
-    _least_of_recovery(took, requests)
+        begun = [_begin(user, call) for user, call in zip(users, calls, strict=True)]
+    _least_of_recovery(took, begun)
     with _timed(took, "rows, a trip to the node, preflight"):
-        read = submission._read(requests, get_signer())
+        _approve(begun)
     _least_of_reading(took)
-    approved = [one for one in read if isinstance(one, ApprovedCall)]
     with _timed(took, "accept: slots, signatures, rows"):
-        outcomes = acceptance.accept_together(approved, get_signer())
-    refused = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    if refused or len(outcomes) < len(bodies):
-        raise RuntimeError(f"not every call was accepted: {[*refused, *read]}")
+        together.advance(begun, lambda: set(range(len(begun))))
+    results = [one.result for one in begun]
+    if not all(isinstance(result, str) for result in results):
+        raise RuntimeError(f"not every call was accepted: {results}")
     _least_of_accepting(took, len(bodies))
     return took
+
+
+def _approve(begun: "Sequence[Progress]") -> None:
+    """Take the calls to where they wait for acceptance; only a profile's first call needs more than one pass."""
+    from relay.services.accepting import together
+    from relay.services.accepting.calls import Step
+
+    while any(one.step in {Step.ROWS, Step.CHAIN, Step.ALONE} for one in begun):
+        # No caller stays, so nothing is accepted.
+        together.advance(begun, set)
+        for one in begun:
+            if one.step is Step.ALONE:
+                one.go_on()
 
 
 @contextmanager
@@ -163,27 +173,30 @@ def _relay_call(body: dict[str, Any]) -> "RelayCall":
     )
 
 
-def _request(user: "User", call: "RelayCall") -> "CallRequest":
+def _begin(user: "User", call: "RelayCall") -> "Progress":
     from django.utils import timezone
 
-    from relay.services.accepting.calls import Caller, CallRequest
-    from relay.services.accepting.submission import identify
+    from relay.services.accepting.calls import Caller, SubmittedCall
+    from relay.services.accepting.submission import identify, story
+    from relay.services.accepting.together import Progress
 
-    caller = Caller(user.pk, str(user.profile_address))
-    return CallRequest(caller, *identify(call=call), timezone.now(), is_pair_verified=True)
+    submitted = SubmittedCall(
+        Caller(user.pk, str(user.profile_address)), *identify(call=call), timezone.now()
+    )
+    return Progress(submitted, story(submitted))
 
 
-def _least_of_recovery(took: dict[str, float], requests: Sequence["CallRequest"]) -> None:
+def _least_of_recovery(took: dict[str, float], begun: "Sequence[Progress]") -> None:
     """Hash the call, recover the point, and hash it."""
     from coincurve import PublicKey
     from eth_hash.auto import keccak
 
     pieces = [
         (
-            bytes.fromhex(one.identity.digest[2:]),
-            one.call.signature[:64] + bytes([one.call.signature[64] - 27]),
+            bytes.fromhex(one.call.identity.digest[2:]),
+            one.call.signed.signature[:64] + bytes([one.call.signed.signature[64] - 27]),
         )
-        for one in requests
+        for one in begun
     ]
     with _timed(took, "  the curve and two hashes"):
         for digest, signature in pieces:

@@ -15,7 +15,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from gateway.web.tracing import Span
+from gateway.web.spans import Span
 
 # The digest of the next span's trace, and whether it is the root span.
 _next: ContextVar[tuple[str, bool]] = ContextVar("next_span")

@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+
+from gateway.web.spans import Span
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _tracer: "CallTracer | None" = None
 _request: ContextVar["Request | None"] = ContextVar("traced_request", default=None)
-Attributes = dict[str, str | int | bool]
 
 
 def start() -> None:
@@ -59,18 +59,6 @@ def use(processor: "SpanProcessor | None") -> None:
 
 def is_on() -> bool:
     return _tracer is not None
-
-
-@dataclass
-class Span:
-    """A step and its duration, in Unix seconds."""
-
-    name: str
-    started: float
-    ended: float
-    attributes: Attributes = field(default_factory=dict)
-    failed: bool = False
-    children: list["Span"] = field(default_factory=list)
 
 
 @dataclass
@@ -115,8 +103,3 @@ def send_call(digest: str, span: Span) -> None:
     """Export the root span of the call with this digest, and the spans below it."""
     if _tracer is not None:
         _tracer.send_call(digest, span)
-
-
-def between(name: str, started: datetime, ended: datetime, **attributes: str | int | bool) -> Span:
-    """Return a span between two times from rows."""
-    return Span(name, started.timestamp(), ended.timestamp(), attributes)

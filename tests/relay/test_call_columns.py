@@ -10,7 +10,8 @@ from django.utils import timezone
 from credits.models import EntrySource
 from credits.services import entries
 from relay.models import Attempt, RelayTransaction
-from relay.services.accepting.storing import as_hex, insert_calls
+from relay.services.accepting.calls import as_hex
+from relay.services.accepting.statements import insert_calls
 from tests.credits.holding import place_hold
 from tests.factories import RelayerFactory, UserFactory, random_address
 

@@ -16,11 +16,10 @@ from django.db import IntegrityError, OperationalError, transaction
 from gateway.chain.config import get_chain
 from gateway.chain.signing import Signer, get_signer
 from gateway.common import db
-from relay.services.accepting import unsigned
-from relay.services.accepting.calls import SubmittedCall
+from relay.services.accepting import contention, unsigned
+from relay.services.accepting.calls import Slot, SubmittedCall, signed_columns
 from relay.services.accepting.contention import BATCH_MILLISECONDS, Line, Lines, locked
-from relay.services.accepting.slots import policy_of, take_slots, without_slot
-from relay.services.accepting.storing import columns_of, insert_calls, signed_columns
+from relay.services.accepting.statements import insert_calls, policy_of, take_slots
 from signer.transactions import UnsignedTransaction
 
 logger = logging.getLogger(__name__)
@@ -112,14 +111,17 @@ def accept(calls: Sequence[SubmittedCall], *, lock_timeout: str | None = None) -
         SignerUnavailable: the remote signer does not answer.
     """
     signer = get_signer()
-    policy = policy_of(calls, signer, lock_timeout=lock_timeout)
+    policy = policy_of(calls, signer) | {
+        "lock_timeout": lock_timeout,
+        "relayer_lock_timeout": f"{contention.RELAYER_MILLISECONDS}ms",
+    }
     try:
         with transaction.atomic(durable=True):
             for call, slot in zip(calls, take_slots(calls, policy), strict=True):
                 call.slot = slot
             taken = [call for call in calls if call.slot.outcome == "taken"]
             for call in taken:
-                call.columns = columns_of(call)
+                call.columns = call.to_store()
             if signer.is_remote:
                 unsigned.keep([unsigned.of_call(call) for call in taken])
             elif taken:
@@ -130,7 +132,7 @@ def accept(calls: Sequence[SubmittedCall], *, lock_timeout: str | None = None) -
         outcome = _NONCE_CONFLICTS.get(db.violated_constraint(error) or "")
         if len(calls) > 1 or outcome is None:
             raise
-        calls[0].slot = without_slot(outcome)
+        calls[0].slot = Slot(0, outcome)
 
 
 def try_slot(call: SubmittedCall) -> None:

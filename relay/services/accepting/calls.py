@@ -20,7 +20,7 @@ from relay.pricing import cost_in_credits
 from relay.queries.calls import CallRows, Identity
 from relay.services.accepting.contention import Ticket
 from relay.services.accepting.gas_limits import Gas
-from signer.transactions import SELF_TRANSFER_GAS
+from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction
 from sponsors.queries import Offer
 from sponsors.rules.policies import Answer, Question
 from sponsors.services.paying import Bill, SponsorChoice, Sponsorship
@@ -56,14 +56,14 @@ class Slot:
 
     place: int
     outcome: str
-    hold_id: int | None
-    balance: int | None
-    user_id: int | None
-    number: int | None
-    relayer_id: int | None
-    relayer: str | None
-    account_nonce: int | None
-    transaction_hash: str | None
+    hold_id: int | None = None
+    balance: int | None = None
+    user_id: int | None = None
+    number: int | None = None
+    relayer_id: int | None = None
+    relayer: str | None = None
+    account_nonce: int | None = None
+    transaction_hash: str | None = None
 
 
 class Step(Enum):
@@ -184,6 +184,76 @@ class SubmittedCall:
             choice=self.sponsor,
             quoted_version=self.quoted_version,
         )
+
+    def wanted_slot(self, place: int) -> dict[str, Any]:
+        """Return the call in the form that `relay_take_slots` expects."""
+        return {
+            "place": place,
+            "user_id": self.caller.user_id,
+            "key": self.hold_key,
+            "credits": self.user_credits,
+            "debt_limit": self.badge_debt,
+            "key_manager": self.signed.key_manager,
+            "controller": self.identity.controller,
+            "channel": self.query.channel,
+            "relay_nonce": self.signed.relay_nonce,
+            "chain_nonce": self.approval.chain_nonce,
+            "worst_cost_wei": self.worst_cost_wei,
+            "risk_wei": self.risk_wei,
+            "quote": self.quote_id and str(self.quote_id),
+            "now": self.now.isoformat(),
+            "sponsor": self.sponsorship and self.sponsorship.reference,
+        }
+
+    def to_store(self) -> dict[str, Any]:
+        """Return the columns of the call, whose slot is taken, and of its attempt, without the signed bytes."""
+        approval, slot = self.approval, self.slot
+        expected = cost_in_credits(
+            gas=approval.gas.expected,
+            price_wei=approval.fees.expected_price_wei,
+            credit_wei=settings.CREDIT_WEI,
+        )
+        return {
+            "chain_id": get_chain().id,
+            "user_id": self.caller.user_id,
+            "profile_address": self.caller.profile_address,
+            "key_manager_address": self.signed.key_manager,
+            "controller_address": self.identity.controller,
+            "digest": self.identity.digest,
+            "generation": self.rows.generation,
+            "channel": self.query.channel,
+            "relay_nonce": self.signed.relay_nonce,
+            "validity": self.signed.validity,
+            "payload": as_hex(self.signed.payload),
+            "signature": as_hex(self.signed.signature),
+            "is_follower": self.is_follower,
+            "relayer_id": slot.relayer_id,
+            "account_nonce": slot.account_nonce,
+            "hold_id": slot.hold_id,
+            "gas_limit": approval.gas.limit,
+            "max_fee_per_gas_wei": approval.fees.max_fee_per_gas_wei,
+            "max_priority_fee_per_gas_wei": approval.fees.max_priority_fee_per_gas_wei,
+            "expected_cost": expected - (self.sponsorship.part_of(expected) if self.sponsorship else 0),
+            "quoted_cost": self.rows.quote and self.rows.quote.credits,
+            "credits_before": slot.balance,
+            "request_id": self.request_id,
+            "created_at": self.now.isoformat(),
+        }
+
+
+def signed_columns(transaction: SignedTransaction) -> dict[str, str]:
+    """Return the columns that only a signed call has."""
+    return {"transaction_hash": transaction.transaction_hash, "raw": as_hex(transaction.raw)}
+
+
+def as_hex(data: bytes) -> str:
+    """Return bytes in PostgreSQL's text format for `bytea`."""
+    return rf"\x{data.hex()}"
+
+
+def unhex(text: str) -> bytes:
+    """Return the bytes that `as_hex` wrote."""
+    return bytes.fromhex(text.removeprefix(r"\x"))
 
 
 # The story of a call yields what the call waits for, and returns the hash of its transaction. Steps are a part of it.

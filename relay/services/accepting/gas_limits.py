@@ -273,7 +273,7 @@ def _starves_none(trial: Trial, refund: int | None) -> bool:
         highest_refund = trial.gas_used // (_GAS_BEFORE_REFUND - 1)
         most_used = trial.gas_used + min(highest_refund, highest_refund if refund is None else refund)
     # The gas of the transaction itself is used before the first level.
-    kept = (trial.gas_limit - SELF_TRANSFER_GAS) * (64**_LEVELS - 63**_LEVELS) // 64**_LEVELS
+    kept: int = (trial.gas_limit - SELF_TRANSFER_GAS) * (64**_LEVELS - 63**_LEVELS) // 64**_LEVELS
     return trial.gas_limit - most_used > kept
 
 

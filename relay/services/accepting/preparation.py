@@ -84,7 +84,7 @@ class PreparedCall:
     @property
     def moves_profile(self) -> bool:
         """Whether the call begins to move the profile to another owner."""
-        return self.signed.payload.startswith(TRANSFER_OWNERSHIP)
+        return self.call.payload.startswith(TRANSFER_OWNERSHIP)
 
 
 class _Refusals(list[DomainError]):

@@ -41,7 +41,7 @@ from relay.services.accepting import (
     limits,
     preflight,
     quotes,
-    slots,
+    refusals,
     together,
     unsigned,
 )
@@ -198,12 +198,12 @@ def take_slot(call: SubmittedCall) -> Steps:
             if call.slot.outcome == "repeated":
                 return
         else:
-            raise slots.refusal_of(call)
+            raise refusals.refusal_of(call)
 
 
 def _hash_of_repeat(call: SubmittedCall) -> Story:
     """Return the hash of the equal call that has taken the slot; sign that call first if it is still unsigned."""
-    slots.check_repeat(call)
+    refusals.check_repeat(call)
     if call.slot.transaction_hash is not None:
         return call.slot.transaction_hash
     yield Step.ALONE
@@ -315,7 +315,7 @@ def _refuse_sponsor(call: SubmittedCall, refusal: DomainError) -> None:
 
 def _ask_default_sponsor(call: SubmittedCall) -> None:
     """Name the operator's default sponsor for a user with too few credits; raise if there is none to ask."""
-    refusal = call.own_refusal or slots.insufficient(call)
+    refusal = call.own_refusal or refusals.insufficient(call)
     slug = None if call.sponsor is not None or call.quoted_version is not None else default_sponsor()
     if slug is None:
         raise refusal

@@ -50,14 +50,14 @@ class Progress:
 def tell(call: SubmittedCall, story: Story) -> str:
     """Tell a call's story to its end; return the hash, or raise its error."""
     progress = Progress(call, story)
-    while progress.result is None:
+    while progress.step is not None:
         if progress.step is Step.ALONE:
             progress.go_on()
         else:
             with_others(progress)
-    if isinstance(progress.result, Exception):
-        raise progress.result
-    return progress.result
+    if isinstance(progress.result, str):
+        return progress.result
+    raise progress.result or RuntimeError("the story of a call was broken off")
 
 
 def advance(progresses: Sequence[Progress], seal: Seal) -> Sequence[Progress]:

@@ -24,9 +24,9 @@ from gateway.chain.signing import get_signer
 from gateway.common import db
 from relay.errors import RelayNonceTaken
 from relay.models import UnsignedCall
-from relay.services.accepting.calls import SubmittedCall
+from relay.services.accepting.calls import SubmittedCall, signed_columns, unhex
 from relay.services.accepting.contention import BATCH_MILLISECONDS, locked
-from relay.services.accepting.storing import insert_calls, signed_columns, unhex
+from relay.services.accepting.statements import insert_calls
 from signer.messages import SigningRequest
 from signer.transactions import PolicyViolation, SignedTransaction, UnsignedTransaction
 from sponsors.services import holding

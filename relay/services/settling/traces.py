@@ -7,7 +7,7 @@ The web process has already exported a span of the request. The call's digest li
 from collections.abc import Iterator, Sequence
 
 from gateway.web import tracing
-from gateway.web.tracing import Span, between
+from gateway.web.spans import Attributes, Span, between
 from relay.models import Attempt, RelayTransaction
 
 
@@ -38,7 +38,7 @@ def _span(call: RelayTransaction) -> Span:
 
 
 def _of_attempt(attempt: Attempt) -> Iterator[Span]:
-    named: tracing.Attributes = {
+    named: Attributes = {
         "relay.transaction_hash": attempt.transaction_hash,
         "relay.attempt": attempt.sequence,
         "relay.kind": attempt.kind,

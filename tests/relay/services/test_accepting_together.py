@@ -24,7 +24,7 @@ from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNot
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.accepting import acceptance
 from relay.services.accepting.calls import Slot, Step, SubmittedCall
-from relay.services.accepting.slots import take_slots
+from relay.services.accepting.statements import take_slots
 from relay.services.accepting.together import Progress
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory

@@ -36,7 +36,7 @@ from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Refused, Settle
 from tests.relay.quoting import execute_prepared, prepare
-from tests.relay.services.test_query_counts import OF_EXECUTE, OF_UNKNOWN_PAIR
+from tests.relay.services.test_query_counts import OF_EXECUTE
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all, later, track
 from users.models import TrustedImplementation, User
@@ -106,7 +106,7 @@ class TestUsing:
         self, user: User, profile: Profile, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         prepared = prepare(user, profile)
-        with django_assert_num_queries(OF_EXECUTE + OF_UNKNOWN_PAIR + 1):  # one to read the row
+        with django_assert_num_queries(OF_EXECUTE + 1):  # one to read the row
             row = execute_prepared(user, profile, prepared)
         assert row.quoted_cost == prepared.highest_cost
         assert Loss.objects.get().key == row.hold.key

@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from gateway.common.errors import DomainError
 from gateway.web import tracing
 from gateway.web.middleware import requests_traced
+from gateway.web.spans import Span
 from relay.models import RelayTransaction
 from tests.gateway.test_wiring import settings_with
 from tests.relay.chain import Chain
@@ -95,7 +96,7 @@ def test_all_processes_choose_the_same_calls(monkeypatch: pytest.MonkeyPatch) ->
         spans = InMemorySpanExporter()
         tracing.use(SimpleSpanProcessor(spans))
         for digest in digests:
-            tracing.send_call(digest, tracing.Span("one", 1.0, 2.0))
+            tracing.send_call(digest, Span("one", 1.0, 2.0))
         chosen.append([span.context.trace_id for span in spans.get_finished_spans()])
     tracing.use(None)
     assert chosen[0] == chosen[1]

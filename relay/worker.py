@@ -36,7 +36,7 @@ from relay.services.accepting import unsigned
 from relay.services.sending import broadcasting, funding
 from relay.services.sending.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls
 from relay.services.sending.notifications import Listener
-from relay.services.settling import sponsors, tracking
+from relay.services.settling import tracking
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +51,6 @@ CLOCK_SECONDS = 1.0
 _GATHERING_SECONDS = 0.1
 # The chain is read several times per block, because account nonces count as in flight until their block is read.
 _READS_PER_BLOCK = 4
-# How often to look for sponsors' holds that a process of an older version has left open or closed.
-_FOLLOW_SECONDS = 60.0
 # A loop counts as stuck if it has not completed a run within this time.
 _STUCK_SECONDS = 180.0
 # Interval of the watchdog's checks.
@@ -177,13 +175,10 @@ class Tracking(Loop):
     def __init__(self, *, owner: str) -> None:
         super().__init__(owner=owner)
         self._tracker = tracking.Tracker()
-        self._next_at = self._follow_at = 0.0
+        self._next_at = 0.0
 
     def work(self) -> int:
-        """Track the newest block if it is a new one. Once a minute, repair sponsors' holds (`settling.sponsors`)."""
-        if time.monotonic() >= self._follow_at:
-            self._follow_at = time.monotonic() + _FOLLOW_SECONDS
-            sponsors.follow_calls()
+        """Track the newest block if it is a new one."""
         seconds = min(settings.RELAY_TRACK_SECONDS, get_chain().block_seconds / _READS_PER_BLOCK)
         self._next_at = time.monotonic() + seconds
         return self._tracker.track_new_block(now=clock.now())

@@ -20,10 +20,8 @@ from relay.queries.reports import spending_of
 from relay.services.accepting import preparation, unsigned
 from relay.services.accepting.preparation import Draft, PreparedCall
 from relay.services.sending import cancellation, replacement
-from relay.services.settling import sponsors
 from rewards.models import ExperienceEntry
 from sponsors.models import Policy, Sponsor, SponsoredCall
-from sponsors.services import holding
 from sponsors.services.paying import SponsorChoice
 from tests.relay.callers import report_of
 from tests.relay.chain import Chain
@@ -298,43 +296,6 @@ def test_a_call_without_effect_gives_its_credits_and_its_place_back(
     assert (account_of(sponsor).balance, account_of(sponsor).held) == (100_000, 0)
     assert used(sponsor) == dict.fromkeys(("user", "user-day", "campaign"), (0, 0))
     execute_sponsored(newcomer, new_call(channel=5), sponsor)
-    assert_books_agree()
-
-
-@pytest.mark.parametrize("percent", [100, 50])
-def test_a_sponsors_hold_follows_a_call_that_an_older_process_settled(
-    user: User, new_call: Callable[..., RelayCall], settle: Settle, chain: Chain, percent: int
-) -> None:
-    sponsor = make_sponsor()
-    make_policy(sponsor, share_percent=percent)
-    before = balance_of(user).balance
-    row = row_of(execute_sponsored(user, new_call(), sponsor))
-    with pytest.MonkeyPatch.context() as old, pytest.MonkeyPatch.context() as no_sweep:
-        old.setattr(holding, "divided", lambda costs, shares: costs)
-        old.setattr(holding, "recount", lambda **_: None)
-        no_sweep.setattr(sponsors, "follow_calls", lambda: 0)
-        assert settle() == 1
-    assert hold_of(row).status == "HELD"
-    row.refresh_from_db()
-
-    assert sponsors.follow_calls() == 1
-    assert sponsors.follow_calls() == 0
-    paid = before - balance_of(user).balance
-    assert 100_000 - account_of(sponsor).balance == row.real_cost - paid
-    assert account_of(sponsor).open_holds == 0
-    assert used(sponsor)["campaign"][0] == row.real_cost - paid
-    if percent == 100:
-        assert_books_agree()
-
-    # And of one that an older process has reopened.
-    with pytest.MonkeyPatch.context() as old:
-        old.setattr(holding, "shares_of", lambda **_: {})
-        old.setattr(sponsors, "follow_calls", lambda: 0)
-        chain.reorganise(settings.CONFIRMATIONS)
-        track()
-    assert hold_of(row).status != "HELD"
-    assert sponsors.follow_calls() == 1
-    assert (account_of(sponsor).balance, account_of(sponsor).held) == (100_000, hold_of(row).amount)
     assert_books_agree()
 
 

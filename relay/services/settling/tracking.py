@@ -5,8 +5,10 @@ The tracker may be killed at any point: the next run derives each step again fro
 and the rows.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 from django.conf import settings
@@ -16,7 +18,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
-from gateway.chain.types import ChainView, Head
+from gateway.chain.types import ChainView, Head, Receipt
 from gateway.common import db, metrics
 from gateway.common.tasks import isolated
 from relay.models import IN_PROGRESS_SQL, Attempt, Relayer, RelayTransaction
@@ -46,13 +48,13 @@ class _InFlight(NamedTuple):
     transaction_hash: str
     block_hash: str
     first_sent_at: datetime | None
-    max_fee_per_gas_wei: int
+    max_fee_per_gas_wei: Decimal
     is_superseded: bool
     # As stored from the receipt; None before the attempt is mined.
     succeeded: bool | None
     gas_used: int | None
-    gas_price_wei: int | None
-    valid_until: int | None
+    gas_price_wei: Decimal | None
+    validity: Decimal
 
 
 class Tracker:
@@ -125,14 +127,7 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
 
 
 def _attempts_in_flight() -> list[_InFlight]:
-    return [
-        _InFlight._make(
-            (*columns, int(max_fee), superseded, succeeded, gas, price, valid_until_of(int(validity)))
-        )
-        for *columns, max_fee, superseded, succeeded, gas, price, validity in db.all_rows(
-            _IN_FLIGHT, {"chain": get_chain().id}
-        )
-    ]
+    return [_InFlight._make(row) for row in db.all_rows(_IN_FLIGHT, {"chain": get_chain().id})]
 
 
 def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlement.Confirmed]:
@@ -211,9 +206,10 @@ def _cancel_or_replace_stuck(*, attempts: Sequence[_InFlight], view: ChainView, 
 def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datetime) -> None:
     newest_time = max(head.timestamp, int(now.timestamp()))
     is_call = attempt.kind == Attempt.Kind.CALL
+    valid_until = valid_until_of(int(attempt.validity))
     if is_call and attempt.is_superseded:
         reorganisations.cancel_superseded(attempt_id=attempt.id, fees=fees, now=now)
-    elif is_call and attempt.valid_until is not None and attempt.valid_until < newest_time:
+    elif is_call and valid_until is not None and valid_until < newest_time:
         cancellation.begin(
             attempt=Attempt.objects.get(pk=attempt.id),
             terminal_status=_Status.EXPIRED,
@@ -240,47 +236,54 @@ def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetim
     A reverted call gets its terminal status before its block is confirmed, so that no follower is accepted behind it.
     Returns all attempts with their new statuses.
     """
+    receipts = {attempt.id: view.receipts.get(attempt.transaction_hash) for attempt in attempts}
     changed = {
-        attempt.id: attempt._replace(status=_status_of(attempt, view))
+        attempt.id: attempt._replace(
+            status=Attempt.Status.MINED if receipts[attempt.id] else Attempt.Status.SENT
+        )
         for attempt in attempts
-        if _receipt_of(attempt, view) != _stored_receipt(attempt)
+        if _differs(attempt, receipts[attempt.id])
     }
     if not changed:
         return attempts
-    receipts = [view.receipts.get(attempt.transaction_hash) for attempt in changed.values()]
-    params = {
-        "ids": list(changed),
-        "transactions": [attempt.relay_transaction_id for attempt in changed.values()],
-        "calls": [attempt.kind == Attempt.Kind.CALL for attempt in changed.values()],
-        "statuses": [attempt.status for attempt in changed.values()],
-        "numbers": [receipt and receipt.block_number for receipt in receipts],
-        "hashes": [receipt.block_hash if receipt else "" for receipt in receipts],
-        "successes": [receipt and receipt.succeeded for receipt in receipts],
-        "gas": [receipt and receipt.gas_used for receipt in receipts],
-        "prices": [receipt and receipt.effective_gas_price_wei for receipt in receipts],
-        "now": now,
-    }
-    db.all_rows(_UPDATE_RECEIPTS, params)
+    rows = [_with_receipt(attempt, receipts[attempt.id]) for attempt in changed.values()]
+    db.all_rows(_UPDATE_RECEIPTS, {"receipts": json.dumps(rows), "now": now})
     for attempt in changed.values():
-        if attempt.status == Attempt.Status.MINED and not attempt.block_hash and attempt.first_sent_at:
+        if receipts[attempt.id] and not attempt.block_hash and attempt.first_sent_at:
             metrics.MINED.observe((now - attempt.first_sent_at).total_seconds())
     return [changed.get(attempt.id, attempt) for attempt in attempts]
 
 
-def _status_of(attempt: _InFlight, view: ChainView) -> str:
-    is_mined = attempt.transaction_hash in view.receipts
-    return Attempt.Status.MINED.value if is_mined else Attempt.Status.SENT.value
-
-
-def _receipt_of(attempt: _InFlight, view: ChainView) -> tuple[object, ...]:
-    receipt = view.receipts.get(attempt.transaction_hash)
+def _differs(attempt: _InFlight, receipt: Receipt | None) -> bool:
+    """Return whether the stored receipt of the attempt is not this one."""
     if receipt is None:
-        return ("", None, None, None)
-    return (receipt.block_hash, receipt.succeeded, receipt.gas_used, receipt.effective_gas_price_wei)
+        return bool(attempt.block_hash)
+    stored = (attempt.block_hash, attempt.succeeded, attempt.gas_used, attempt.gas_price_wei)
+    return stored != (
+        receipt.block_hash,
+        receipt.succeeded,
+        receipt.gas_used,
+        receipt.effective_gas_price_wei,
+    )
 
 
-def _stored_receipt(attempt: _InFlight) -> tuple[object, ...]:
-    return (attempt.block_hash, attempt.succeeded, attempt.gas_used, attempt.gas_price_wei)
+def _with_receipt(attempt: _InFlight, receipt: Receipt | None) -> dict[str, object]:
+    """Return a row of `receipt` in `_UPDATE_RECEIPTS`."""
+    row = {
+        "id": attempt.id,
+        "transaction_id": attempt.relay_transaction_id,
+        "is_call": attempt.kind == Attempt.Kind.CALL,
+        "status": attempt.status,
+    }
+    if receipt is None:
+        return row
+    return row | {
+        "number": receipt.block_number,
+        "hash": receipt.block_hash,
+        "succeeded": receipt.succeeded,
+        "gas": receipt.gas_used,
+        "price": receipt.effective_gas_price_wei,
+    }
 
 
 # Calls are listed first: with statistics from an idle moment, PostgreSQL would scan them once for each attempt.
@@ -302,10 +305,10 @@ ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
 # everywhere.
 _UPDATE_RECEIPTS = f"""
 WITH receipt AS (
-    SELECT * FROM unnest(
-        %(ids)s::bigint[], %(transactions)s::bigint[], %(calls)s::boolean[], %(statuses)s::text[],
-        %(numbers)s::bigint[], %(hashes)s::text[], %(successes)s::boolean[], %(gas)s::bigint[], %(prices)s::numeric[]
-    ) AS receipt (id, transaction_id, is_call, status, number, hash, succeeded, gas, price)
+    SELECT * FROM jsonb_to_recordset(%(receipts)s::jsonb) AS receipt (
+        id bigint, transaction_id bigint, is_call boolean, status text,
+        number bigint, hash text, succeeded boolean, gas bigint, price numeric
+    )
 ), outcome AS (
     SELECT transaction_id, coalesce(bool_or(NOT succeeded) FILTER (WHERE is_call), false) AS reverted,
            bool_or(is_call) AS is_call
@@ -324,7 +327,7 @@ WITH receipt AS (
     RETURNING call.id
 )
 UPDATE relay_attempt AS attempt
-SET status = receipt.status, block_number = receipt.number, block_hash = receipt.hash,
+SET status = receipt.status, block_number = receipt.number, block_hash = coalesce(receipt.hash, ''),
     succeeded = receipt.succeeded, gas_used = receipt.gas, effective_gas_price_wei = receipt.price,
     mined_at = CASE WHEN receipt.number IS NOT NULL THEN %(now)s::timestamptz END,
     sent_at = CASE WHEN receipt.number IS NOT NULL THEN sent_at END

@@ -89,7 +89,8 @@ def post_all(postings: Sequence[Posting]) -> dict[str, int]:
     """
     for posting in postings:
         is_reversal = EntrySource(posting.source) in _REVERSALS
-        if not posting.credits or posting.source in _NOT_GRANTED or is_reversal != (posting.credits < 0):
+        fits = posting.source == EntrySource.RELAY_REVERSAL or is_reversal == (posting.credits < 0)
+        if not posting.credits or posting.source in _NOT_GRANTED or not fits:
             raise ValueError(f"{posting.credits} credits cannot be posted as {posting.source}")
     params = {
         "users": [posting.user_id for posting in postings],

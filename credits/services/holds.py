@@ -1,25 +1,25 @@
 """Raise holds, capture the real cost or release them, and reopen closed holds."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from credits.errors import HoldReleased
-from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
+from credits.models import CreditHold, EntrySource, HoldStatus
 from credits.services import statements
 from gateway.common import db
 
 
 class ClosedHold(NamedTuple):
     """
-    A hold that this call closed: `entry` is the charge, or None if it was released.
+    A hold that this call closed, its charge in credits and the key of that entry: 0 and None if it was released.
 
     `user_id` is None for a hold of a sponsor.
     """
 
     hold_id: int
-    account_id: int
     user_id: int | None
-    entry: CreditEntry | None
+    charge: int
+    entry_key: str | None
 
 
 def raise_hold(*, hold_id: int, credits: int, badge_debt: int) -> bool:
@@ -39,11 +39,13 @@ _RAISE_HOLD = "SELECT credits_raise_hold(%(hold)s, %(credits)s, %(badge_debt)s)"
 
 def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:
     """
-    Close those of the holds that are open, and return them by id; on an error, none is closed.
+    Close those of the holds that are open, in one statement, and return them by id.
 
-    `costs` are by hold id. A charge never exceeds the hold, and a hold with cost 0 is released.
+    `costs` are by hold id. A charge never exceeds the hold, and a hold with cost 0 is released. One that was captured
+    before is unchanged. Runs inside the caller's transaction, which must be rolled back on an error.
 
     Raises:
+        HoldReleased: one of the holds was released before, so it cannot be charged.
         ValueError: a cost is negative.
     """
     if any(cost < 0 for cost in costs.values()):
@@ -53,7 +55,17 @@ def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:
         "costs": list(costs.values()),
         "source": EntrySource.RELAY_TRANSACTION,
     }
-    return [_closed(row) for row in db.all_rows(statements.CLOSE_HOLDS, params)]
+    closed = [ClosedHold._make(row) for row in db.all_rows(statements.CLOSE_HOLDS, params)]
+    if len(closed) < len(costs):
+        ids = {hold.hold_id for hold in closed}
+        _require_not_released([hold_id for hold_id, cost in costs.items() if cost and hold_id not in ids])
+    return closed
+
+
+def _require_not_released(hold_ids: Collection[int]) -> None:
+    released = CreditHold.objects.filter(pk__in=hold_ids, status=HoldStatus.RELEASED).order_by("pk").first()
+    if released is not None:
+        raise HoldReleased(hold_id=released.pk)
 
 
 class ReopenedHold(NamedTuple):
@@ -64,7 +76,6 @@ class ReopenedHold(NamedTuple):
     """
 
     hold_id: int
-    account_id: int
     user_id: int | None
     entry_key: str | None
 
@@ -80,24 +91,6 @@ def reopen(*, hold_ids: Collection[int]) -> list[ReopenedHold]:
     return [ReopenedHold._make(row) for row in db.all_rows(statements.REOPEN_HOLDS, params)]
 
 
-def require_not_released(*, hold_ids: Collection[int]) -> None:
-    """
-    Refuse to charge a released hold.
-
-    Raises:
-        HoldReleased: one of the holds was released.
-    """
-    released = CreditHold.objects.filter(pk__in=hold_ids, status=HoldStatus.RELEASED).order_by("pk").first()
-    if released is not None:
-        raise HoldReleased(hold_id=released.pk)
-
-
 def release(*, hold_id: int) -> bool:
     """Release a hold; return False, without effect, if it is already closed."""
     return bool(close(costs={hold_id: 0}))
-
-
-def _closed(row: Sequence[Any]) -> ClosedHold:
-    hold_id, account_id, user_id, *columns = row
-    entry = None if columns[0] is None else db.instance(CreditEntry, columns)
-    return ClosedHold(hold_id, account_id, user_id, entry)

@@ -1,5 +1,5 @@
 """
-The SQL that moves credits is only here and in `credits/functions.sql`; `rewards` posts cashback through it.
+The SQL that moves credits is only here and in `credits/functions.sql`.
 
 A statement is atomic by itself, so a row and the running total that it explains always
 change together, whatever the caller's transaction does. These rules keep concurrent
@@ -23,9 +23,6 @@ treat a repeated key differently. `POST_ENTRY` returns no row for it, and its ca
 whole statement. Its keys are never repeated, because each belongs to one closing or reopening of a hold, or to a
 postback that was stored in the same transaction.
 """
-
-from credits.models import CreditEntry
-from gateway.common import db
 
 # Lock the account, insert the entry with its key on top of the newest balance, then update the account to the entry's
 # balance. Returns no row if the key was used or there is no account.
@@ -64,7 +61,7 @@ RETURNING id
 # Close the open holds: capture those with a cost and release the others; charge the accounts, reduce the held
 # credits, post the entries. A charge never exceeds its hold. A hold references its entry before the entry exists (a
 # CHECK requires it); the foreign key is verified at commit.
-CLOSE_HOLDS = f"""
+CLOSE_HOLDS = """
 WITH due AS (
     SELECT hold.id, least(wanted.cost, hold.amount) AS cost
     FROM credits_hold AS hold
@@ -104,12 +101,10 @@ WITH due AS (
     FROM closed JOIN locked ON locked.id = closed.account_id
     WHERE entry_id IS NOT NULL
     WINDOW so_far AS (PARTITION BY account_id ORDER BY closed.id)
-    RETURNING *
 )
-SELECT closed.id, closed.account_id, user_id, {db.columns(CreditEntry, "posted")}
-FROM closed JOIN locked ON locked.id = closed.account_id LEFT JOIN posted ON posted.id = closed.entry_id
-ORDER BY closed.id
-"""  # noqa: S608 (names of our own columns)
+SELECT closed.id, user_id, closed.cost, CASE WHEN entry_id IS NOT NULL THEN closed.key END
+FROM closed JOIN locked ON locked.id = closed.account_id ORDER BY closed.id
+"""
 
 # Reopen closed holds: hold their credits again, even into debt, and reverse the charge by an entry. The key of the
 # next charge contains the number of reopenings.
@@ -147,7 +142,7 @@ WITH due AS (
     WHERE key IS NOT NULL
     WINDOW so_far AS (PARTITION BY account_id ORDER BY reopened.id)
 )
-SELECT reopened.id, account_id, user_id, key FROM reopened JOIN locked USING (account_id) ORDER BY reopened.id
+SELECT reopened.id, user_id, key FROM reopened JOIN locked USING (account_id) ORDER BY reopened.id
 """
 
 # Posts the rows of the CTE `wanted (account_id, credits, source, key, place)`: lock the accounts, insert the entries on

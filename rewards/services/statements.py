@@ -7,7 +7,6 @@ statement.
 """
 
 from credits.queries import period_runs
-from credits.services.statements import POST_WANTED
 from rewards.models import CREDIT_PARTS
 
 # Lock the progress row, apply the growth rate of the badge at its total, insert the entry by its key, update the total.
@@ -107,18 +106,18 @@ SELECT id, 'PERMANENT', base, amount, permanent_experience + so_far, key, cause 
 RETURNING id
 """
 
-# Post cashback, or its reversal, in order: the remainder of earlier cashback is added, whole credits are paid, and the
-# rest becomes the new remainder. The caller's transaction has locked the accounts. A missing progress row yields
+# Add cashback, or its reversal, in order to the remainder of earlier cashback; what is below a whole credit becomes the
+# new remainder. Returns the whole credits to post, as (user, credits, key) in order. A missing progress row yields
 # nothing; `GAIN_EXPERIENCE` ensures that it exists.
-POST_CASHBACK = f"""
+ADD_CASHBACK = f"""
 WITH exact AS (
-    SELECT * FROM unnest(%(users)s::bigint[], %(accounts)s::bigint[], %(parts)s::bigint[], %(keys)s::text[])
-        WITH ORDINALITY AS exact (user_id, account_id, parts, key, place)
+    SELECT * FROM unnest(%(users)s::bigint[], %(parts)s::bigint[], %(keys)s::text[])
+        WITH ORDINALITY AS exact (user_id, parts, key, place)
 ), progress AS (
     SELECT id, user_id, cashback_remainder FROM rewards_progress WHERE user_id = ANY(%(users)s)
     ORDER BY user_id FOR NO KEY UPDATE
 ), due AS (
-    SELECT progress.id AS progress_id, account_id, parts, key, place,
+    SELECT progress.id AS progress_id, user_id, parts, key, place,
            cashback_remainder + sum(parts) OVER so_far AS after
     FROM exact JOIN progress USING (user_id)
     WINDOW so_far AS (PARTITION BY user_id ORDER BY place)
@@ -133,9 +132,9 @@ WITH exact AS (
     UPDATE rewards_progress AS progress SET cashback_remainder = remainder
     FROM (SELECT DISTINCT ON (progress_id) progress_id, remainder FROM whole ORDER BY progress_id, place DESC) AS last
     WHERE progress.id = progress_id
-), wanted AS (
-    SELECT account_id, credits, %(source)s::text AS source, key, place FROM whole WHERE credits <> 0
-){POST_WANTED}"""  # noqa: S608 (constants of our own)
+)
+SELECT user_id, credits, key FROM whole WHERE credits <> 0 ORDER BY place
+"""  # noqa: S608 (constants of our own)
 
 # The rules of cashback in the nightly reconciliation: each entry follows from the one before it, the remainder is that
 # of the last entry, and the account's cashback entries equal their credits.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from credits.errors import InsufficientCredits, KeyConflict
 from credits.models import CreditEntry, CreditHold
 from credits.services.entries import open_account
-from credits.services.holds import close, require_not_released
+from credits.services.holds import close
 from gateway.common import db
 from users.models import User
 
@@ -41,8 +41,5 @@ _PLACE_HOLD = (
 
 def capture(*, hold_id: int, credits: int) -> CreditEntry | None:
     """Close a hold at its cost, and return its charge; a repeat returns the first one."""
-    for closed in close(costs={hold_id: credits}):
-        return closed.entry
-    if credits:
-        require_not_released(hold_ids=[hold_id])
+    close(costs={hold_id: credits})
     return CreditHold.objects.select_related("entry").get(pk=hold_id).entry

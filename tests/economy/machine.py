@@ -25,7 +25,7 @@ from payments.services import clawbacks, payouts
 from payments.stripe.client import ReturnedMoney
 from rewards import queries
 from rewards.models import ModifierType
-from rewards.services import cashback, modifiers
+from rewards.services import modifiers
 from tests.credits.holding import place_hold
 from tests.economy import model, rows
 from tests.economy.model import (
@@ -39,6 +39,7 @@ from tests.economy.model import (
 )
 from tests.economy.moves import MOVES, Move
 from tests.economy.setup import CREDITS_PER_UNIT, EXPERIENCE_PER_CENT, Setup, Subject
+from tests.rewards import settlements
 
 
 class EconomyMachine(RuleBasedStateMachine):
@@ -191,7 +192,7 @@ class EconomyMachine(RuleBasedStateMachine):
         """Settle what was held; a repeat finds the first charge, and rewards nothing again."""
         try:
             with transaction.atomic():
-                cashback.settle(costs={hold_id: cost}, now=self.now)
+                settlements.settle({hold_id: cost}, now=self.now)
         except HoldReleased:
             assert hold.paid == 0
             return
@@ -202,7 +203,7 @@ class EconomyMachine(RuleBasedStateMachine):
     def _reopen(self, subject: Subject, hold_id: int, hold: ModelHold) -> None:
         """Undo the end of a hold; open holds stay as they are."""
         with transaction.atomic():
-            cashback.reverse(hold_ids=[hold_id])
+            settlements.reverse([hold_id])
         if hold.paid is not None:
             subject.model.reopen(hold)
 

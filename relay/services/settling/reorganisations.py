@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
+from credits.services import holds
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
@@ -147,7 +148,8 @@ def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: da
     )
     # This locks the account, so rows of the channel that are read afterwards cannot change.
     shares = holding.shares_of(hold_ids=[call.hold_id])
-    cashback.reverse(hold_ids=[call.hold_id, *(share.hold_id for share in shares.values())])
+    reopened = holds.reopen(hold_ids=[call.hold_id, *(share.hold_id for share in shares.values())])
+    cashback.reverse(reopened=reopened)
     holding.recount(hold_ids=shares)
     logger.warning("%s is undone: %s was in block %s", call.status, carrier.transaction_hash, block.number)
     call.terminal_status, call.failure_code, call.failure_detail = _cancellation_of(call, now)

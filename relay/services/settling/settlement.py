@@ -8,15 +8,16 @@ number of statements. If it fails, each call is settled in its own transaction, 
 one failing call does not delay the others.
 """
 
+import json
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
 from django.db import OperationalError, transaction
 
+from credits.services import holds
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
@@ -54,8 +55,7 @@ _locked_before: dict[int, None] = {}
 _MOST_FAILURES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The final status of a relay transaction, its cost in credits, and why it failed."""
 
     status: RelayTransaction.Status
@@ -83,23 +83,28 @@ class _Settlement(NamedTuple):
     mined_hash: str | None
 
 
-def outcome_of(*, confirmed: Confirmed, now: datetime) -> Outcome:
-    """
-    Return the outcome of the call whose attempt the chain has confirmed.
+class _Settled(NamedTuple):
+    """A call that this run settled; `seconds` is the time since its acceptance."""
 
-    A success and a revert cost their gas; a self-transfer costs the user nothing. A
-    revert that no node explains within a number of blocks is settled as failed: untrusted
-    code of a key manager can emit more logs than nodes return, and its hold would never close.
+    hold_id: int
+    cost: int
+    status: str
+    sponsor_hold_id: int | None
+    share_percent: int
+    seconds: float
+
+
+def _outcome_of_failure(confirmed: Confirmed, cost: int, now: datetime) -> Outcome:
+    """
+    Return the outcome of the call whose attempt is a revert, which costs its gas, or a self-transfer, which is free.
+
+    A revert that no node explains within a number of blocks is settled as failed: untrusted code of a key manager can
+    emit more logs than nodes return, and its hold would never close.
 
     Raises:
         NodeUnavailable: a revert could not be explained yet; retry.
     """
     receipt = confirmed.receipt
-    cost = cost_in_credits(
-        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=settings.CREDIT_WEI
-    )
-    if confirmed.kind == Attempt.Kind.CALL and receipt.succeeded:
-        return Outcome(_Status.SUCCESS, cost)
     attempt = Attempt.objects.select_related("relay_transaction__relayer").get(pk=confirmed.attempt_id)
     transaction = attempt.relay_transaction
     if attempt.kind == Attempt.Kind.CANCELLATION:
@@ -207,15 +212,21 @@ def settle_lost(*, relay_transaction_ids: Iterable[int], now: datetime) -> int:
 
 
 def _settlement_of(confirmed: Confirmed, now: datetime) -> _Settlement | None:
+    """Return the settlement of a call, or None if the reason of its failure cannot be read now."""
+    row_id, receipt = confirmed.relay_transaction_id, confirmed.receipt
+    is_call = confirmed.kind == Attempt.Kind.CALL
+    mined_hash = receipt.transaction_hash if is_call else None
+    cost = cost_in_credits(
+        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=settings.CREDIT_WEI
+    )
+    if is_call and receipt.succeeded:
+        return _Settlement(row_id, Outcome(_Status.SUCCESS, cost), mined_hash)
     settlement = None
-    mined_hash = confirmed.receipt.transaction_hash
     try:
-        with isolated(f"the outcome of {mined_hash}"):
-            outcome = outcome_of(confirmed=confirmed, now=now)
-            is_call = confirmed.kind == Attempt.Kind.CALL
-            settlement = _Settlement(confirmed.relay_transaction_id, outcome, mined_hash if is_call else None)
+        with isolated(f"the outcome of {receipt.transaction_hash}"):
+            settlement = _Settlement(row_id, _outcome_of_failure(confirmed, cost, now), mined_hash)
     except NodeUnavailable:
-        logger.warning("settlement of %s waits for the node", mined_hash)
+        logger.warning("settlement of %s waits for the node", receipt.transaction_hash)
     return settlement
 
 
@@ -259,53 +270,55 @@ def _settle_one_by_one(
 
 @transaction.atomic(durable=True)
 def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
-    outcomes = [settlement.outcome for settlement in settlements]
-    params = {
-        "ids": [settlement.relay_transaction_id for settlement in settlements],
-        "statuses": [outcome.status for outcome in outcomes],
-        "costs": [outcome.cost for outcome in outcomes],
-        "codes": [outcome.code for outcome in outcomes],
-        "details": [outcome.detail for outcome in outcomes],
-        "hashes": [settlement.mined_hash for settlement in settlements],
-        "now": now,
-    }
+    outcomes = [
+        {"id": settlement.relay_transaction_id, "hash": settlement.mined_hash, **settlement.outcome._asdict()}
+        for settlement in settlements
+    ]
     db.limit_lock_waits(_LOCK_MILLISECONDS)
-    settled = db.all_rows(_SETTLE_CALLS, params)
-    # Accounts come last, because requests wait for their locks.
+    settled = [
+        _Settled._make(row)
+        for row in db.all_rows(_SETTLE_CALLS, {"outcomes": json.dumps(outcomes), "now": now})
+    ]
     if settled:
-        costs = {hold_id: cost for hold_id, cost, *_ in settled}
-        shares = {row[0]: holding.Share(*row[3:5]) for row in settled if row[3] is not None}
-        cashback.settle(
-            costs=holding.divided(costs, shares),
-            now=now,
-            unrewarded={hold_id for hold_id, _, status, *_ in settled if status != _Status.SUCCESS},
-        )
-        holding.recount(hold_ids=shares)
-    for *_, seconds in settled:
-        metrics.SETTLED.observe(seconds)
+        _settle_credits(settled, now)
+    for call in settled:
+        metrics.SETTLED.observe(call.seconds)
     if settled and tracing.is_on():
-        hold_ids = [hold_id for hold_id, *_ in settled]
+        hold_ids = [call.hold_id for call in settled]
         transaction.on_commit(lambda: traces.send_settled(hold_ids), robust=True)
     return len(settled)
 
 
-# Locks the calls in row order and writes the outcome of those in progress. Returns their holds,
-# costs, sponsors' holds and shares, and durations.
+def _settle_credits(settled: Sequence[_Settled], now: datetime) -> None:
+    """Close the holds of these calls, and reward those that succeeded. Comes last: requests wait for the accounts."""
+    costs = {call.hold_id: call.cost for call in settled}
+    shares = {
+        call.hold_id: holding.Share(call.sponsor_hold_id, call.share_percent)
+        for call in settled
+        if call.sponsor_hold_id is not None
+    }
+    closed = holds.close(costs=holding.divided(costs, shares))
+    succeeded = {call.hold_id for call in settled if call.status == _Status.SUCCESS}
+    cashback.reward(closed=[hold for hold in closed if hold.hold_id in succeeded], now=now)
+    holding.recount(hold_ids=shares)
+
+
+# Locks the calls in row order and writes the outcome of those in progress; returns a `_Settled` for each.
 _SETTLE_CALLS = f"""
-WITH due AS (
+WITH outcome AS (
+    SELECT * FROM jsonb_to_recordset(%(outcomes)s::jsonb)
+        AS outcome (id bigint, status text, cost bigint, code text, detail text, hash text)
+), due AS (
     SELECT call.id
     FROM relay_relaytransaction AS call
-    WHERE call.id = ANY(%(ids)s::bigint[]) AND call.status IN {IN_PROGRESS_SQL}
+    WHERE call.id = ANY(ARRAY(SELECT id FROM outcome)) AND call.status IN {IN_PROGRESS_SQL}
     ORDER BY call.id FOR NO KEY UPDATE
 )
 UPDATE relay_relaytransaction AS call
 SET status = outcome.status, real_cost = outcome.cost, settled_at = %(now)s, terminal_status = '',
     failure_code = outcome.code, failure_detail = outcome.detail,
     transaction_hash = coalesce(outcome.hash, call.transaction_hash)
-FROM due JOIN unnest(
-    %(ids)s::bigint[], %(statuses)s::text[], %(costs)s::bigint[], %(codes)s::text[], %(details)s::text[],
-    %(hashes)s::text[]
-) AS outcome (id, status, cost, code, detail, hash) ON outcome.id = due.id
+FROM due JOIN outcome USING (id)
 WHERE call.id = due.id
 RETURNING call.hold_id, outcome.cost, outcome.status,
     (SELECT sponsor_hold_id FROM sponsors_sponsoredcall WHERE hold_id = call.hold_id),

@@ -107,7 +107,7 @@ def test_capture_and_release_are_one_statement_each(
 ) -> None:
     other = place_hold(user=user, credits=1, key=key + "-other").hold.pk
     with django_assert_num_queries(1):
-        capture(hold_id=held, credits=60)
+        credits_holds.close(costs={held: 60})
     with django_assert_num_queries(1):
         credits_holds.release(hold_id=other)
 

@@ -29,8 +29,9 @@ OF_REPEAT = 1
 OF_TICK = 8
 # Another block is final.
 OF_BLOCK = 1
-# BEGIN, the lock timeout, the rows, the captures, experience and what decides the cashback, what comes back, COMMIT.
-OF_SETTLEMENT = 7
+# BEGIN, the lock timeout, the rows, the captures, experience and what decides the cashback, what comes back, its
+# entries, COMMIT.
+OF_SETTLEMENT = 8
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import secrets
 from decimal import Decimal
 
 import pytest
-from django.utils import timezone
 
 from credits.errors import HoldReleased
 from credits.models import CreditEntry, EntrySource
@@ -13,9 +12,10 @@ from credits.queries import balance_of
 from credits.services import holds
 from credits.services.reconciliation import find_differences
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType
-from rewards.services import cashback, modifiers
+from rewards.services import modifiers
 from tests.credits.holding import place_hold
 from tests.credits.rows import everything
+from tests.rewards import settlements
 from tests.rewards.rows import experience_of
 from users.models import User
 
@@ -31,7 +31,7 @@ def give_back(fraction: str) -> None:
 
 
 def settle(user: User, hold_id: int, cost: int) -> CreditEntry:
-    cashback.settle(costs={hold_id: cost}, now=timezone.now())
+    settlements.settle({hold_id: cost})
     return CreditEntry.objects.get(hold=hold_id)
 
 

@@ -23,11 +23,12 @@ from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
 from rewards import queries
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType, Progress
-from rewards.services import cashback, experience, modifiers
+from rewards.services import experience, modifiers
 from tests.credits.allowances import set_allowance
 from tests.credits.holding import capture, place_hold
 from tests.credits.rows import everything
 from tests.factories import UserFactory
+from tests.rewards import settlements
 from tests.rewards.rows import experience_of
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
@@ -75,7 +76,7 @@ def held(user: User, credits: int) -> int:
 
 def settle(costs: dict[int, int]) -> None:
     with transaction.atomic():
-        cashback.settle(costs=costs, now=timezone.now())
+        settlements.settle(costs)
 
 
 def settle_by_hand(user: User, hold_id: int, cost: int, dues: dict[int, Fraction]) -> None:
@@ -149,14 +150,14 @@ def test_holds_settled_together_end_as_if_settled_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 20, 200])
-def test_settling_costs_three_statements_for_any_number(
+def test_settling_costs_four_statements_for_any_number(
     django_assert_num_queries: DjangoAssertNumQueries, count: int
 ) -> None:
     Badge.objects.update(credits_back_percent=Decimal("0.5"))
     people = [person() for _ in range(min(count, 7))]
     costs = {held(people[number % len(people)], 20): 10 + number for number in range(count)}
-    with django_assert_num_queries(3):
-        cashback.settle(costs=costs, now=timezone.now())
+    with django_assert_num_queries(4):
+        settlements.settle(costs)
     assert CreditHold.objects.filter(status=HoldStatus.CAPTURED).count() == count
     assert CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).count() == count
     assert find_differences() == []
@@ -240,7 +241,7 @@ def test_workers_that_settle_the_same_holds_in_any_order_settle_each_once(transa
     holds = [held(random.choice(people), 20) for _ in range(40)]
     batches = [dict.fromkeys(random.sample(holds, 25), 10) for _ in range(8)] + [dict.fromkeys(holds, 10)]
     at_once(
-        [partial(cashback.settle, costs=batch, now=timezone.now()) for batch in batches],
+        [partial(settlements.settle, batch) for batch in batches],
         in_transaction=True,
     )
     assert CreditHold.objects.filter(status=HoldStatus.CAPTURED, captured_amount=10).count() == 40

@@ -8,17 +8,17 @@ from math import floor
 
 import pytest
 from django.db import transaction
-from django.utils import timezone
 
 from credits.models import CreditEntry, EntrySource
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
 from rewards.models import CREDIT_PARTS, Badge, CashbackEntry, ModifierType, Progress
-from rewards.services import cashback, experience, modifiers
+from rewards.services import experience, modifiers
 from tests.credits.holding import place_hold
 from tests.database import tamper
 from tests.factories import UserFactory
+from tests.rewards import settlements
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -42,12 +42,12 @@ def held(user: User) -> int:
 
 def settle(costs: dict[int, int]) -> None:
     with transaction.atomic():
-        cashback.settle(costs=costs, now=timezone.now())
+        settlements.settle(costs)
 
 
 def reverse(*hold_ids: int) -> None:
     with transaction.atomic():
-        cashback.reverse(hold_ids=hold_ids)
+        settlements.reverse(hold_ids)
 
 
 def returned_to(user: User) -> tuple[int, Fraction | int]:

@@ -5,7 +5,6 @@ from decimal import Decimal
 
 import pytest
 from django.db import transaction
-from django.utils import timezone
 
 from credits.models import CreditEntry, CreditHold, EntrySource
 from credits.queries import balance_of
@@ -13,10 +12,11 @@ from credits.services import entries
 from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
 from rewards.models import Badge, ExperienceEntry
-from rewards.services import cashback, experience
+from rewards.services import experience
 from tests.credits.holding import place_hold
 from tests.credits.rows import everything
 from tests.factories import UserFactory
+from tests.rewards import settlements
 from tests.rewards.rows import experience_of
 from users.models import User
 
@@ -43,12 +43,12 @@ def held(user: User, credits: int) -> int:
 
 def settle(**costs: int) -> None:
     with transaction.atomic():
-        cashback.settle(costs={int(name[1:]): cost for name, cost in costs.items()}, now=timezone.now())
+        settlements.settle({int(name[1:]): cost for name, cost in costs.items()})
 
 
 def reverse(*hold_ids: int) -> None:
     with transaction.atomic():
-        cashback.reverse(hold_ids=hold_ids)
+        settlements.reverse(hold_ids)
 
 
 def test_a_reversal_gives_back_the_charge_and_takes_what_followed_and_holds_again(user: User) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -19,7 +19,6 @@ from gateway.web import tracing
 from relay.pricing import cost_in_credits
 from relay.queries.calls import CallRows, Identity
 from relay.services.accepting.contention import Ticket
-from relay.services.accepting.gas_limits import Gas
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction
 from sponsors.queries import Offer
 from sponsors.rules.policies import Answer, Question
@@ -36,6 +35,13 @@ class Caller:
     session_id: UUID | None = None
     # Without a token, the call's signature is the only authorisation.
     is_signed_in: bool = True
+
+
+class Gas(NamedTuple):
+    """The gas limit to sign, and the gas that the call is expected to use."""
+
+    limit: int
+    expected: int
 
 
 @dataclass(frozen=True, slots=True)

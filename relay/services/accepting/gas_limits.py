@@ -15,8 +15,8 @@ is left than eight callers can keep, no call up to eight levels below the key ma
 have cost. If less is left, the call is compared with the highest limit again.
 
 *Not proven:* calls at deeper levels (a wallet's own contracts take four); a contract that reads its gas, but did so to
-no effect when its kind was compared; and, on nodes that do not report the gas before the refund, a call with a larger
-refund than the one that was learned from.
+no effect when its kind was compared (as one that passes on half of it); and, on nodes that do not report the gas before
+the refund, a call with a larger refund than the one that was learned from.
 """
 
 import threading
@@ -30,6 +30,7 @@ from gateway.chain.errors import CallReverted, RelayNonceRefused, answer_too_lar
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, Trial
 from relay.pricing import gas_limit_for
+from relay.services.accepting.calls import Gas, SubmittedCall
 from signer.transactions import SELF_TRANSFER_GAS
 
 # A remembered limit may be at most this multiple of the gas used, because the hold grows with it.
@@ -52,13 +53,6 @@ _RELAYING_GAS = 80_000
 _WORD = 32
 # In `execute(operation, target, value, data)`: the target, and the selector called there.
 _TARGET, _INNER = slice(4 + _WORD, 4 + 2 * _WORD), slice(4 + 5 * _WORD, 8 + 5 * _WORD)
-
-
-class Gas(NamedTuple):
-    """The gas limit to sign, and the gas that the call is expected to use."""
-
-    limit: int
-    expected: int
 
 
 class Attempt(NamedTuple):
@@ -90,7 +84,7 @@ def attempt_for(*, profile: str, call: RelayCall) -> Attempt:
     return Attempt(learned.gas.limit, compares=not learned.is_proven)
 
 
-def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) -> Gas | None:
+def of_trial(call: SubmittedCall, *, maximum: int) -> Gas | None:
     """
     Return the gas of a call that is next in its channel, or None if the node's trial is inconclusive.
 
@@ -101,14 +95,15 @@ def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) 
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
         AnswerTooLarge: the contracts return more data than the service reads.
     """
+    trial = call.state.trial
     if trial.is_oversized:
         raise answer_too_large()
-    if query.gas_limit is not None:
-        return _of_execution(call, query, trial)
+    if call.query.gas_limit is not None:
+        return _of_execution(call.signed, call.query, trial)
     if trial.gas_limit is not None:
         gas = Gas(gas_limit_for(estimate=trial.gas_limit, maximum=maximum), trial.gas_limit)
         refund = None if trial.gas_used_at_cap is None else trial.gas_limit - trial.gas_used_at_cap
-        return _learn(query.profile, call, gas, refund) if _has_room(gas, trial) else None
+        return _learn(call.query.profile, call.signed, gas, refund) if _has_room(gas, trial) else None
     if _was_tried_too_early(trial):
         return None
     raise CallReverted(trial.revert or b"")
@@ -125,7 +120,7 @@ def _has_room(gas: Gas, trial: Trial) -> bool:
     return used is None or gas.limit >= gas_limit_for(estimate=used, maximum=_UNLIMITED)
 
 
-def of_estimate(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) -> Gas:
+def of_estimate(call: SubmittedCall, *, maximum: int) -> Gas:
     """
     Return the gas of a call that is next in its channel, from the trial's estimate or a new one of the node.
 
@@ -135,10 +130,10 @@ def of_estimate(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: in
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
         NodeUnavailable: no node answered.
     """
-    if not query.compares and trial.revert is None:
-        query = replace(query, compares=True)
+    query, trial = replace(call.query, compares=True), call.state.trial
+    if not call.query.compares and trial.revert is None:
         (state,) = get_chain_client().read_relay_states([query])
-        if (gas := _of_execution(call, query, state.trial)) is not None:
+        if (gas := _of_execution(call.signed, query, state.trial)) is not None:
             return gas
     estimate = trial.gas_limit if query.gas_limit is None else None
     if estimate is None:
@@ -148,7 +143,7 @@ def of_estimate(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: in
             calldata=query.calldata,
             gas_cap=query.gas_cap,
         )
-    return _learn(query.profile, call, _compared(query, estimate=estimate, maximum=maximum))
+    return _learn(query.profile, call.signed, _compared(query, estimate=estimate, maximum=maximum))
 
 
 def _compared(query: RelayQuery, *, estimate: int, maximum: int, spare: int = 0) -> Gas:
@@ -182,7 +177,7 @@ def _compared(query: RelayQuery, *, estimate: int, maximum: int, spare: int = 0)
     return Gas(maximum, gas.expected)
 
 
-def of_follower(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
+def of_follower(call: SubmittedCall, *, maximum: int) -> Gas:
     """
     Return the gas of a call whose nonce the chain does not expect yet; the node can only try its parts.
 
@@ -190,18 +185,18 @@ def of_follower(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
         CallReverted: the controller may not make the call, or the payload reverts.
         NodeUnavailable: no node answered.
     """
+    query = call.query
     estimate = get_chain_client().simulate_follower(
         key_manager=query.key_manager,
         profile=query.profile,
         controller=query.controller,
-        payload=call.payload,
+        payload=call.signed.payload,
         gas_cap=query.gas_cap,
     )
-    inner = replace(query, sender=query.key_manager, key_manager=query.profile, calldata=call.payload)
-    return _compared(inner, estimate=estimate, maximum=maximum, spare=_RELAYING_GAS)
+    return _compared(_inner(call), estimate=estimate, maximum=maximum, spare=_RELAYING_GAS)
 
 
-def before_signing(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
+def before_signing(call: SubmittedCall, *, maximum: int) -> Gas:
     """
     Return the gas of a call that is not signed yet; the node can only try its parts.
 
@@ -209,19 +204,19 @@ def before_signing(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
         CallReverted: the controller may not make the call, or the payload reverts.
         NodeUnavailable: no node answered.
     """
-    gas = of_follower(call=call, query=query, maximum=maximum)
-    if call.sequence == 0:
+    gas = of_follower(call, maximum=maximum)
+    if call.signed.sequence == 0:
         expected = gas.expected + FIRST_OF_CHANNEL_GAS
         least = gas_limit_for(estimate=expected, maximum=maximum)
         gas = Gas(max(least, min(gas.limit + FIRST_OF_CHANNEL_GAS, maximum)), expected)
-    learned = _learned.get(_kind_of(query.profile, call))
+    learned = _learned.get(_kind_of(call.query.profile, call.signed))
     # The gas used by similar calls is a better estimate than the sum of the parts, but proves nothing for this call.
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
 
 
-def shortage(*, call: RelayCall, query: RelayQuery, is_next: bool) -> int | None:
+def shortage(call: SubmittedCall, *, is_next: bool) -> int | None:
     """
-    Return how much gas a call needs that reverts within `query.gas_cap`; None if gas is not the reason.
+    Return how much gas a call needs that reverts within the gas cap; None if gas is not the reason.
 
     A contract that runs out of gas often reverts without an error that shows it. The node therefore executes the call
     once more, at twice the cap. If the call uses up that as well, twice the cap is returned.
@@ -229,16 +224,26 @@ def shortage(*, call: RelayCall, query: RelayQuery, is_next: bool) -> int | None
     Raises:
         NodeUnavailable: no node answered.
     """
+    query = call.query
     limit = 2 * query.gas_cap
-    probe = replace(query, gas_limit=limit)
-    if not (is_next and query.calldata):
-        # Execute only the key manager's call to the profile, which needs neither signature nor nonce.
-        probe = replace(probe, sender=query.key_manager, key_manager=query.profile, calldata=call.payload)
-    (state,) = get_chain_client().read_relay_states([probe])
+    probe = query if is_next and query.calldata else _inner(call)
+    (state,) = get_chain_client().read_relay_states([replace(probe, gas_limit=limit)])
     trial = state.trial
     if trial.revert is None:
         return max(trial.gas_used or 0, query.gas_cap + 1)
     return limit if (trial.gas_used or 0) >= limit - limit // _SPARE_SHARE else None
+
+
+def _inner(call: SubmittedCall) -> RelayQuery:
+    """Return the query that executes only the key manager's call to the profile, without signature and nonce."""
+    query = call.query
+    return replace(
+        query,
+        sender=query.key_manager,
+        key_manager=query.profile,
+        calldata=call.signed.payload,
+        compares=True,
+    )
 
 
 def _was_tried_too_early(trial: Trial) -> bool:
@@ -258,9 +263,9 @@ def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | Non
     starves_none = _starves_none(trial, learned.refund if learned else None)
     if not query.compares and not starves_none:
         return None
-    if trial.agrees and learned and learned.gas.limit == trial.gas_limit:
-        with _lock:
-            _learned[kind] = learned._replace(is_proven=starves_none)
+    with _lock:
+        if trial.agrees and learned is not None and _learned.get(kind) is learned:
+            _learned[kind] = learned._replace(is_proven=starves_none and learned.gas.limit == trial.gas_limit)
     return Gas(trial.gas_limit, used)
 
 

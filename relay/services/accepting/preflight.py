@@ -24,7 +24,7 @@ from gateway.chain.fees import Fees
 from gateway.chain.lsp6 import Permission
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from gateway.chain.signatures import recover_address
-from gateway.chain.types import RelayQuery, RelayState
+from gateway.chain.types import RelayState
 from gateway.common.errors import DomainError
 from relay.errors import (
     ForeignKeyManager,
@@ -38,49 +38,47 @@ from relay.errors import (
     ValidityTooShort,
 )
 from relay.services.accepting import gas_limits
-from relay.services.accepting.calls import Approval
+from relay.services.accepting.calls import Approval, SubmittedCall
 from users.errors import UntrustedCode
 from users.queries import are_trusted
 from users.services.trusted_code import trusts_any_code
 
 
-def approve(
-    *, call: RelayCall, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str], may_ask: bool
-) -> Approval | None:
+def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
     """
     Check that the call is for the profile, correctly signed, permitted, valid now, in order and executable.
 
-    `state` is the node's answer to `query`; `call.signature` must be normalised. Returns None if another node read
-    is needed and `may_ask` forbids it.
+    Its rows and chain state were read. Returns None if another node read is needed and `may_ask` forbids it.
 
     Raises:
         DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
         NodeUnavailable: no node answered.
     """
-    if not may_ask and state.owner != query.key_manager and call.payload == ACCEPT_OWNERSHIP:
+    signed, query, state = call.signed, call.query, call.state
+    if not may_ask and state.owner != query.key_manager and signed.payload == ACCEPT_OWNERSHIP:
         return None
-    is_trusted = check_ownership(query=query, state=state, trusted_codes=trusted_codes, payload=call.payload)
+    is_trusted = check_ownership(call)
     if state.permissions == 0:
         if not may_ask:
             return None
-        raise _explain_unknown_signer(profile=query.profile, call=call, controller=query.controller)
-    check_relay_permission(query=query, state=state)
-    chain_nonce = _check_nonce(call=call, state=state)
-    check_validity(call=call, now=state.head.timestamp)
+        raise _explain_unknown_signer(profile=query.profile, call=signed, controller=query.controller)
+    check_relay_permission(call)
+    chain_nonce = _check_nonce(call=signed, state=state)
+    check_validity(call=signed, now=state.head.timestamp)
     fees = fees_of(state)
-    is_next = call.relay_nonce == chain_nonce
+    is_next = signed.relay_nonce == chain_nonce
     maximum, gas = maximum_gas(is_trusted=is_trusted), None
     try:
         if is_next:
-            gas = gas_limits.of_trial(call=call, query=query, trial=state.trial, maximum=maximum)
+            gas = gas_limits.of_trial(call, maximum=maximum)
         if gas is None and may_ask and is_next:
-            gas = gas_limits.of_estimate(call=call, query=query, trial=state.trial, maximum=maximum)
+            gas = gas_limits.of_estimate(call, maximum=maximum)
         elif gas is None and may_ask:
-            gas = gas_limits.of_follower(call=call, query=query, maximum=maximum)
+            gas = gas_limits.of_follower(call, maximum=maximum)
     except CallReverted as reverted:
         refusal = refusal_from_revert(reverted.data)
         if may_ask or not _may_lack_gas(refusal):
-            raise explained(refusal, call=call, query=query, maximum=maximum, is_next=is_next) from reverted
+            raise explained(refusal, call, maximum=maximum, is_next=is_next) from reverted
     if gas is None:
         return None
     check_gas(gas_limit=gas.limit, maximum=maximum)
@@ -99,9 +97,7 @@ def fees_of(state: RelayState) -> Fees:
     )
 
 
-def explained(
-    refusal: DomainError, *, call: RelayCall, query: RelayQuery, maximum: int, is_next: bool
-) -> DomainError:
+def explained(refusal: DomainError, call: SubmittedCall, *, maximum: int, is_next: bool) -> DomainError:
     """
     Return the error of a call that reverts: the contract's, or that the call needs more gas than allowed.
 
@@ -110,7 +106,7 @@ def explained(
     """
     if not _may_lack_gas(refusal):
         return refusal
-    needed = gas_limits.shortage(call=call, query=query, is_next=is_next)
+    needed = gas_limits.shortage(call, is_next=is_next)
     return refusal if needed is None else _gas_limit_exceeded(needed, maximum)
 
 
@@ -151,14 +147,13 @@ def check_validity(*, call: RelayCall, now: int) -> None:
         )
 
 
-def check_ownership(
-    *, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str], payload: bytes
-) -> bool:
+def check_ownership(call: SubmittedCall) -> bool:
     """
     Check that profile and key manager point to each other; return whether both run trusted implementations.
 
     The key manager of a pending owner may relay only `acceptOwnership()` (LSP-14); that case costs a node request.
     """
+    query, state = call.query, call.state
     if not state.key_manager_code_name or state.target is None:
         raise KeyManagerNotFound(f"{query.key_manager} is not a key manager on chain {get_chain().id}.")
     if state.target != query.profile:
@@ -167,12 +162,14 @@ def check_ownership(
             target=state.target,
         )
     if state.owner != query.key_manager and not (
-        payload == ACCEPT_OWNERSHIP
+        call.signed.payload == ACCEPT_OWNERSHIP
         and get_chain_client().read_pending_owner(profile=query.profile) == query.key_manager
     ):
         raise KeyManagerNotOwner(f"{query.profile} is owned by {state.owner}.", owner=state.owner)
     is_trusted = are_trusted(
-        trusted_codes, profile_code=state.profile_code_name, key_manager_code=state.key_manager_code_name
+        call.rows.trusted_codes,
+        profile_code=state.profile_code_name,
+        key_manager_code=state.key_manager_code_name,
     )
     if not is_trusted and not trusts_any_code():
         raise UntrustedCode(
@@ -183,12 +180,12 @@ def check_ownership(
     return is_trusted
 
 
-def check_relay_permission(*, query: RelayQuery, state: RelayState) -> None:
+def check_relay_permission(call: SubmittedCall) -> None:
     """Refuse a controller without the permission EXECUTE_RELAY_CALL."""
-    if not state.permissions & Permission.EXECUTE_RELAY_CALL:
+    if not call.state.permissions & Permission.EXECUTE_RELAY_CALL:
         raise RelayPermissionMissing(
-            f"The controller {query.controller} lacks EXECUTE_RELAY_CALL on {query.profile}.",
-            controller=query.controller,
+            f"The controller {call.query.controller} lacks EXECUTE_RELAY_CALL on {call.query.profile}.",
+            controller=call.query.controller,
         )
 
 

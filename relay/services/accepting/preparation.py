@@ -32,8 +32,7 @@ from relay.services.accepting import (
     submission,
     together,
 )
-from relay.services.accepting.calls import Approval, Caller, Step, SubmittedCall
-from relay.services.accepting.gas_limits import Gas
+from relay.services.accepting.calls import Approval, Caller, Gas, Step, SubmittedCall
 from relay.services.accepting.quotes import Offer
 from sponsors.queries import offers_for
 from sponsors.services.paying import SponsorChoice, Sponsorship
@@ -170,18 +169,16 @@ def _assess(call: SubmittedCall, *, wants_quote: bool) -> PreparedCall:
         preflight.check_validity(call=call.signed, now=max(int(call.now.timestamp()), state.head.timestamp))
     is_trusted, fees, gas = None, None, None
     with refusals:
-        is_trusted = preflight.check_ownership(
-            query=query, state=state, trusted_codes=call.rows.trusted_codes, payload=call.signed.payload
-        )
+        is_trusted = preflight.check_ownership(call)
     with refusals:
         if state.permissions == 0:
             raise SignerNotController(
                 f"{query.controller} has no permissions on {query.profile}.", recovered=query.controller
             )
-        preflight.check_relay_permission(query=query, state=state)
+        preflight.check_relay_permission(call)
         # The node must not execute a contract that is not the profile's key manager.
         if is_trusted is not None:
-            gas = _gas_of(call.signed, query, maximum=preflight.maximum_gas(is_trusted=is_trusted))
+            gas = _gas_of(call, maximum=preflight.maximum_gas(is_trusted=is_trusted))
     with refusals:
         fees = preflight.fees_of(state)
     if gas is None or fees is None or is_trusted is None:
@@ -230,14 +227,12 @@ def _try_slot(call: SubmittedCall) -> None:
         together.count_refusals([call])
 
 
-def _gas_of(call: RelayCall, query: RelayQuery, *, maximum: int) -> Gas:
+def _gas_of(call: SubmittedCall, *, maximum: int) -> Gas:
     try:
-        gas = gas_limits.before_signing(call=call, query=query, maximum=maximum)
+        gas = gas_limits.before_signing(call, maximum=maximum)
     except CallReverted as reverted:
         refusal = refusal_from_revert(reverted.data)
-        raise preflight.explained(
-            refusal, call=call, query=query, maximum=maximum, is_next=False
-        ) from reverted
+        raise preflight.explained(refusal, call, maximum=maximum, is_next=False) from reverted
     preflight.check_gas(gas_limit=gas.limit, maximum=maximum)
     return gas
 

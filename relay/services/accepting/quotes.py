@@ -27,8 +27,7 @@ from relay.errors import (
 from relay.models import Loss, Quote
 from relay.pricing import cost_in_credits
 from relay.queries.calls import Identity, QuotedTerms
-from relay.services.accepting.calls import Approval
-from relay.services.accepting.gas_limits import Gas
+from relay.services.accepting.calls import Approval, Gas
 from relay.services.fleet import losses
 
 

@@ -253,24 +253,15 @@ def _query_of(call: SubmittedCall) -> RelayQuery:
 
 def _verify_pair(call: SubmittedCall) -> None:
     """Have the chain confirm the key manager as the profile's, without executing the call."""
-    query = replace(call.query, calldata=b"")
-    (state,) = get_chain_client().read_relay_states([query])
+    (call.state,) = get_chain_client().read_relay_states([replace(call.query, calldata=b"")])
     with _refusals_counted(call):
-        preflight.check_ownership(
-            query=query, state=state, trusted_codes=call.rows.trusted_codes, payload=call.signed.payload
-        )
+        preflight.check_ownership(call)
 
 
 def _decide(call: SubmittedCall, *, may_ask: bool) -> bool:
     """Approve the call as the chain stands, or refuse it; False if the node must be asked more, and may not."""
     with _refusals_counted(call):
-        approval = preflight.approve(
-            call=call.signed,
-            query=call.query,
-            state=call.state,
-            trusted_codes=call.rows.trusted_codes,
-            may_ask=may_ask,
-        )
+        approval = preflight.approve(call, may_ask=may_ask)
     if approval is None:
         return False
     if call.rows.quote is not None:

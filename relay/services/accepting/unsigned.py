@@ -22,6 +22,7 @@ from gateway.chain.errors import SignerUnavailable
 from gateway.chain.remote_signing import RETRY_AFTER_SECONDS, limit_reached
 from gateway.chain.signing import get_signer
 from gateway.common import db
+from gateway.common.statements import Statements
 from relay.errors import RelayNonceTaken
 from relay.models import UnsignedCall
 from relay.services.accepting.calls import SubmittedCall, signed_columns, unhex
@@ -38,6 +39,16 @@ _REFUSED_SECONDS = 60
 _MOST_TOGETHER = 32
 # The relay worker completes calls older than this; until then, the web process that took them is expected to.
 _LEFT_BEHIND = timedelta(seconds=5)
+
+
+class _Sql(Statements, file=__file__):
+    keep: str
+    take_away: str
+    take_away_slots: str
+    release: str
+    give_back: str
+    hash_of: str
+    waiting: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,7 @@ def keep(calls: Sequence[Unsigned]) -> None:
         IntegrityError: another call with this relay nonce is waiting (`unsignedcall_relay_nonce`).
     """
     rows = [call.row for call in calls]
-    db.all_rows(_KEEP, {"chain": get_chain().id, "calls": json.dumps(rows)})
+    db.all_rows(_Sql.keep, {"chain": get_chain().id, "calls": json.dumps(rows)})
 
 
 def complete(calls: Sequence[Unsigned]) -> list[str | Exception]:
@@ -137,7 +148,7 @@ def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, st
     try:
         with transaction.atomic(durable=True):
             db.limit_lock_waits(BATCH_MILLISECONDS)
-            waiting = {hold_id for (hold_id,) in db.all_rows(_TAKE_AWAY, {"holds": holds})}
+            waiting = {hold_id for (hold_id,) in db.all_rows(_Sql.take_away, {"holds": holds})}
             rows = [call.row | signed_columns(outcome) for call, outcome in signed if call.hold_id in waiting]
             insert_calls(rows)
     except (IntegrityError, OperationalError) as error:
@@ -161,7 +172,7 @@ def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, st
 
 def hash_of(hold_id: int) -> str | None:
     """Return the hash of the call of this hold, if it is stored."""
-    row = db.first_row(_HASH_OF, {"hold": hold_id})
+    row = db.first_row(_Sql.hash_of, {"hold": hold_id})
     return row[0] if row else None
 
 
@@ -239,14 +250,14 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     """
     if not calls:
         return
-    gone = db.all_rows(_TAKE_AWAY_SLOTS, {"holds": [call.hold_id for call in calls]})
+    gone = db.all_rows(_Sql.take_away_slots, {"holds": [call.hold_id for call in calls]})
     holds = [hold_id for hold_id, _, _ in gone]
-    db.all_rows(_RELEASE, {"holds": holds, "chain": get_chain().id})
+    db.all_rows(_Sql.release, {"holds": holds, "chain": get_chain().id})
     holding.withdraw(hold_ids=holds)
     if give_back:
         # Highest first: a nonce can be given back only while it is the last one taken.
         for _, relayer_id, account_nonce in sorted(gone, key=lambda slot: slot[2], reverse=True):
-            db.all_rows(_GIVE_BACK, {"relayer": relayer_id, "nonce": account_nonce})
+            db.all_rows(_Sql.give_back, {"relayer": relayer_id, "nonce": account_nonce})
 
 
 class Waiting(NamedTuple):
@@ -258,7 +269,7 @@ class Waiting(NamedTuple):
 
 def waiting() -> Waiting:
     """Return the calls that wait now."""
-    return Waiting(*db.only_row(_WAITING, {"chain": get_chain().id}))
+    return Waiting(*db.only_row(_Sql.waiting, {"chain": get_chain().id}))
 
 
 def _read(**chosen: object) -> list[Unsigned]:
@@ -289,39 +300,3 @@ def _by_columns(call: dict[str, Any]) -> dict[str, Any]:
     return {_FORMER_KEYS.get(name, name): value for name, value in (call | texts).items()} | {
         "chain_id": get_chain().id
     }
-
-
-_KEEP = """
-INSERT INTO relay_unsignedcall (
-    chain_id, relayer_id, account_nonce, hold_id, key_manager_address, controller_address, relay_nonce,
-    worst_cost_wei, call, taken_at
-)
-SELECT %(chain)s, (call ->> 'relayer_id')::bigint, (call ->> 'account_nonce')::bigint, (call ->> 'hold_id')::bigint,
-       call ->> 'key_manager_address', call ->> 'controller_address', (call ->> 'relay_nonce')::numeric,
-       (call ->> 'gas_limit')::numeric * (call ->> 'max_fee_per_gas_wei')::numeric, call, statement_timestamp()
-FROM jsonb_array_elements(%(calls)s::jsonb) AS call
-ORDER BY call ->> 'key_manager_address', call ->> 'controller_address', call ->> 'relay_nonce'
-RETURNING id
-"""
-_TAKE_AWAY = "DELETE FROM relay_unsignedcall WHERE hold_id = ANY(%(holds)s::bigint[]) RETURNING hold_id"
-_TAKE_AWAY_SLOTS = _TAKE_AWAY + ", relayer_id, account_nonce"
-# A loss reservation has the key of the hold. A quote stays used; it expires within a minute anyway.
-_RELEASE = """
-WITH loss AS (
-    DELETE FROM relay_loss AS loss USING credits_hold AS hold
-    WHERE hold.id = ANY(%(holds)s::bigint[]) AND loss.chain_id = %(chain)s AND loss.key = hold.key
-      AND loss.settled_at IS NULL
-    RETURNING loss.id
-)
-SELECT count(*), credits_withdraw_holds(%(holds)s::bigint[])::text FROM loss
-"""
-_GIVE_BACK = """
-UPDATE relay_relayer SET next_account_nonce = %(nonce)s
-WHERE id = %(relayer)s AND next_account_nonce = %(nonce)s + 1 AND mined_account_nonce <= %(nonce)s
-RETURNING id
-"""
-_HASH_OF = "SELECT transaction_hash FROM relay_relaytransaction WHERE hold_id = %(hold)s"
-_WAITING = """
-SELECT count(*), coalesce(extract(epoch FROM statement_timestamp() - min(taken_at)), 0)::float
-FROM relay_unsignedcall WHERE chain_id = %(chain)s
-"""

@@ -20,8 +20,7 @@ from gateway.chain.types import RelayQuery, RelayState, Trial
 from relay.models import Relayer
 from relay.pricing import gas_limit_for
 from relay.services.accepting import gas_limits
-from relay.services.accepting.calls import Caller
-from relay.services.accepting.gas_limits import Gas
+from relay.services.accepting.calls import Caller, Gas
 from relay.services.accepting.preparation import Draft, prepare
 from tests.relay.attacks import Catcher, deploy_catcher, deploy_gas_reader
 from tests.relay.callers import execute
@@ -192,6 +191,34 @@ def test_a_call_that_starves_an_inner_call_at_a_proven_limit_is_noticed(
         assert (catcher.tried, catcher.done) == (done, done)
     # The fourth was tried at the proven limit alone, and then compared.
     assert node.compared[:5] == [True, True, False, False, True]
+
+
+def test_a_follower_is_compared_although_its_kind_is_proven(
+    accept: Accept, settle: Callable[[], int], catcher: Catcher, node: FaultyClient
+) -> None:
+    channel = _channel()
+    for _ in range(3):
+        accept(payload=execute_payload(catcher.address, data=catcher.work(2)), channel=_channel())
+        settle()
+    accept(payload=execute_payload(catcher.address, data=catcher.work(60)), channel=channel)
+    accept(payload=execute_payload(catcher.address, data=catcher.work(60)), channel=channel, ahead=1)
+    settle()
+    assert (catcher.tried, catcher.done) == (5, 5)
+
+
+def test_a_call_that_reverts_at_a_proven_limit_is_estimated_and_compared(
+    accept: Accept, node: FaultyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = "0x" + secrets.token_hex(20)
+    for count in (1, 2, 3):
+        row = accept(payload=execute_payload(target, value=count), channel=_channel())
+    ((kind, learned),) = gas_limits._learned.items()
+    assert learned.is_proven
+    too_low = learned.gas._replace(limit=row.gas_limit // 2)
+    monkeypatch.setitem(gas_limits._learned, kind, learned._replace(gas=too_low))
+    accept(payload=execute_payload(target, value=4), channel=_channel())
+    assert node.estimates == 1
+    assert node.compared[-2:] == [False, True]
 
 
 def test_a_call_deep_below_a_proxy_that_runs_out_of_gas_is_noticed() -> None:

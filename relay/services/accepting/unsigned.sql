@@ -1,0 +1,39 @@
+-- name: keep
+INSERT INTO relay_unsignedcall (
+    chain_id, relayer_id, account_nonce, hold_id, key_manager_address, controller_address, relay_nonce,
+    worst_cost_wei, call, taken_at
+)
+SELECT %(chain)s, (call ->> 'relayer_id')::bigint, (call ->> 'account_nonce')::bigint, (call ->> 'hold_id')::bigint,
+       call ->> 'key_manager_address', call ->> 'controller_address', (call ->> 'relay_nonce')::numeric,
+       (call ->> 'gas_limit')::numeric * (call ->> 'max_fee_per_gas_wei')::numeric, call, statement_timestamp()
+FROM jsonb_array_elements(%(calls)s::jsonb) AS call
+ORDER BY call ->> 'key_manager_address', call ->> 'controller_address', call ->> 'relay_nonce'
+RETURNING id
+
+-- name: take_away
+DELETE FROM relay_unsignedcall WHERE hold_id = ANY(%(holds)s::bigint[]) RETURNING hold_id
+
+-- name: take_away_slots
+DELETE FROM relay_unsignedcall WHERE hold_id = ANY(%(holds)s::bigint[]) RETURNING hold_id, relayer_id, account_nonce
+
+-- name: release
+-- A loss reservation has the key of the hold. A quote stays used; it expires within a minute anyway.
+WITH loss AS (
+    DELETE FROM relay_loss AS loss USING credits_hold AS hold
+    WHERE hold.id = ANY(%(holds)s::bigint[]) AND loss.chain_id = %(chain)s AND loss.key = hold.key
+      AND loss.settled_at IS NULL
+    RETURNING loss.id
+)
+SELECT count(*), credits_withdraw_holds(%(holds)s::bigint[])::text FROM loss
+
+-- name: give_back
+UPDATE relay_relayer SET next_account_nonce = %(nonce)s
+WHERE id = %(relayer)s AND next_account_nonce = %(nonce)s + 1 AND mined_account_nonce <= %(nonce)s
+RETURNING id
+
+-- name: hash_of
+SELECT transaction_hash FROM relay_relaytransaction WHERE hold_id = %(hold)s
+
+-- name: waiting
+SELECT count(*), coalesce(extract(epoch FROM statement_timestamp() - min(taken_at)), 0)::float
+FROM relay_unsignedcall WHERE chain_id = %(chain)s

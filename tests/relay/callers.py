@@ -13,6 +13,7 @@ from relay.services.accepting import submission, together
 from relay.services.accepting.batching import Batcher
 from relay.services.accepting.calls import Caller, Step, SubmittedCall
 from relay.services.accepting.together import Progress, advance
+from sponsors.services.paying import SponsorChoice
 from users.models import User
 
 
@@ -37,10 +38,12 @@ def execute_elsewhere(*, user: User, call: RelayCall, now: datetime) -> str:
         return execute(user=user, call=call, now=now)
 
 
-def begin(user: User, call: RelayCall, *, profile_address: str | None = None) -> Progress:
+def begin(
+    user: User, call: RelayCall, *, profile_address: str | None = None, sponsor: SponsorChoice | None = None
+) -> Progress:
     """Begin the story of a call for the user's or another profile: rows are read, the key manager is verified."""
     caller = Caller(user.pk, profile_address or str(user.profile_address))
-    submitted = SubmittedCall(caller, *submission.identify(call=call), timezone.now())
+    submitted = SubmittedCall(caller, *submission.identify(call=call), timezone.now(), sponsor=sponsor)
     progress = Progress(submitted, submission.story(submitted))
     together._do(Step.ROWS, together._read_rows, [progress])
     if not submitted.rows.is_pair_known and progress.step is Step.ALONE:

@@ -91,3 +91,30 @@ class RefusedCalls:
     def _left(self, sender: str) -> float:
         number, counted_at = self._counts.get(sender, (0.0, 0.0))
         return max(0.0, number - (time.monotonic() - counted_at)) if number else 0.0
+
+
+class OversizedProfiles:
+    """
+    Profiles whose contracts have returned too much data in the last minutes.
+
+    Such an answer forces the process to read the rest of a batch again, so their calls are read alone. Thread-safe.
+    """
+
+    def __init__(self, *, seconds: float = 300.0, most: int = 10_000) -> None:
+        self._seconds, self._most = seconds, most
+        self._lock = threading.Lock()
+        # By profile: the end on the monotonic clock.
+        self._until: dict[str, float] = {}
+
+    def add(self, profile: str) -> None:
+        """Read the profile's calls alone for some minutes from now."""
+        now = time.monotonic()
+        with self._lock:
+            if len(self._until) >= self._most:
+                self._until = {one: until for one, until in self._until.items() if until > now}
+            if len(self._until) < self._most:
+                self._until[profile] = now + self._seconds
+
+    def has(self, profile: str) -> bool:
+        """Return whether the profile's calls are read alone."""
+        return self._until.get(profile, 0.0) > time.monotonic()

@@ -8,7 +8,6 @@ call's own thread goes on by itself, so that the others need not wait for what o
 A refusal is a `DomainError`, raised where it is found; nothing is stored, held or sent then.
 """
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,13 +52,8 @@ from users.queries import require_active_state
 
 # The outcome of a request, for metrics: `refused` is the caller's fault, `unavailable` that of a dependency.
 Outcome = Literal["accepted", "refused", "unavailable", "failed"]
-# An oversized answer forces the process to read the rest of the batch again, so the profile's calls are read outside
-# batches for this time.
-_ALONE_SECONDS = 300.0
-_MOST_ALONE = 10_000
-_alone_until: dict[str, float] = {}
-_alone_lock = threading.Lock()
 refused_calls = limits.RefusedCalls()
+_oversized = limits.OversizedProfiles()
 # The sponsor decides again when other calls have used up a limit in between, or a policy has changed.
 _MOST_DECISIONS = 5
 
@@ -143,7 +137,7 @@ def story(call: SubmittedCall) -> Story:
         # The key manager may be any contract. The node must not execute it before it is known to be the profile's.
         yield Step.ALONE
         _verify_pair(call)
-    if _alone_until.get(call.query.profile, 0.0) > time.monotonic():
+    if _oversized.has(call.query.profile):
         yield Step.ALONE
         (call.state,) = get_chain_client().read_relay_states([call.query])
     else:
@@ -322,7 +316,7 @@ def _refusals_counted(call: SubmittedCall) -> Iterator[None]:
         if not refusal.is_outage:
             refused_calls.add(_sender_of(call))
         if isinstance(refusal, AnswerTooLarge):
-            _read_alone_from_now_on(call.caller.profile_address)
+            _oversized.add(call.caller.profile_address)
         raise
 
 
@@ -330,14 +324,3 @@ def _sender_of(call: SubmittedCall) -> str:
     """Return the key of the refusal count. Without a token, any sender can name a profile, so it adds the signer."""
     profile = call.caller.profile_address
     return profile if call.caller.is_signed_in else f"{profile} {call.identity.controller}"
-
-
-def _read_alone_from_now_on(profile: str) -> None:
-    """Keep the profile's calls out of the node requests that calls share, for some minutes."""
-    now = time.monotonic()
-    with _alone_lock:
-        if len(_alone_until) >= _MOST_ALONE:
-            for other in [profile for profile, until in _alone_until.items() if until <= now]:
-                del _alone_until[other]
-        if len(_alone_until) < _MOST_ALONE:
-            _alone_until[profile] = now + _ALONE_SECONDS

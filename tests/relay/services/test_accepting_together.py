@@ -27,10 +27,13 @@ from relay.services.accepting.calls import Slot, Step, SubmittedCall
 from relay.services.accepting.statements import take_slots
 from relay.services.accepting.together import Progress
 from signer.transactions import PolicyViolation, SignedTransaction
+from sponsors.services.paying import SponsorChoice
 from tests.factories import UserFactory
 from tests.relay.callers import begin, finish, pass_together
 from tests.relay.chain import FaultyClient, node_away
 from tests.relay.signing import sign_call
+from tests.relay.sponsoring import hold_of
+from tests.sponsors.sponsorships import make_policy, make_sponsor
 from tests.threads import at_once
 from users.models import User
 
@@ -152,6 +155,34 @@ def test_what_comes_again_goes_before_what_is_new(services: Services, callers: C
     pass_together(third, second)
     assert third.step is Step.ACCEPTANCE
     assert isinstance(second.result, str)
+
+
+def test_one_pass_refuses_one_call_repeats_one_and_has_a_sponsor_pay_for_one(
+    services: Services, callers: Callers
+) -> None:
+    (poor, first), (other, second), (newcomer, third) = callers[:3]
+    entries.adjust(user=poor, credits=-(10**9), key=secrets.token_hex(8), actor=None, reason="test")
+    entries.adjust(user=newcomer, credits=-(10**9), key=secrets.token_hex(8), actor=None, reason="test")
+    sponsor = make_sponsor()
+    make_policy(sponsor)
+    known = sign_call(services=services, profile=second)
+    earlier = finish(begin(other, known))
+    rows = RelayTransaction.objects.count()
+
+    refused = begin(poor, sign_call(services=services, profile=first))
+    repeated = begin(other, known)
+    sponsored = begin(
+        newcomer, sign_call(services=services, profile=third), sponsor=SponsorChoice(sponsor.slug)
+    )
+    pass_together(refused, repeated, sponsored)
+
+    assert isinstance(finish(refused), InsufficientCredits)
+    assert repeated.result == earlier
+    row = RelayTransaction.objects.get(transaction_hash=sponsored.result)
+    assert (row.user, row.hold.amount) == (newcomer, 0)
+    assert hold_of(row).amount == sponsored.call.hold_credits > 0
+    assert RelayTransaction.objects.count() == rows + 1
+    assert find_differences() == []
 
 
 def test_nothing_is_accepted_for_those_who_have_left(services: Services, callers: Callers) -> None:

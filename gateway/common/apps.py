@@ -12,7 +12,6 @@ class GatewayCommonConfig(AppConfig):
     label = "gateway_common"
 
     def ready(self) -> None:
-        """Register checks and histograms, and start error reporting."""
+        """Register checks, and start error reporting."""
         import_module("gateway.common.checks")
-        import_module("gateway.common.metrics").time_statements()
         import_module("gateway.common.logging").start_sentry()

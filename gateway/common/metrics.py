@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db.backends.signals import connection_created
+from django.db import DatabaseError
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from redis.exceptions import RedisError
 
@@ -276,20 +276,13 @@ def reporter() -> Reporter:
     return Reporter()
 
 
-def time_statements() -> None:
-    """Time the statements of every database session that this process opens from now on."""
-    connection_created.connect(_time_session, dispatch_uid="durations")
-
-
-def _time_session(*, connection: Any, **_: object) -> None:
-    # First, because `execute_wrapper` removes the last wrapper at the end of its block.
-    if _timed not in connection.execute_wrappers:
-        connection.execute_wrappers.insert(0, _timed)
-
-
-def _timed(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+def observed(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    """Execute a statement and count its duration; its session (`gateway.common.postgresql`) counts its error."""
     started = time.perf_counter()
     try:
         return execute(sql, params, many, context)
+    except DatabaseError as error:
+        context["connection"].count_error(error)
+        raise
     finally:
         SQL.observe(time.perf_counter() - started)

@@ -10,10 +10,8 @@ import select
 from typing import Any
 
 import psycopg
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 from django.db.backends.postgresql import base
-from django.db.utils import DatabaseErrorWrapper
-from django.utils.functional import cached_property
 from psycopg import errors
 
 from gateway.common import metrics
@@ -24,34 +22,41 @@ _ENDS_SESSION = (
     errors.IdleInTransactionSessionTimeout,
     errors.TransactionTimeout,
 )
-
-
-class _Errors(DatabaseErrorWrapper):
-    """Translates the driver's errors to Django's, and ends the session after errors that every query would repeat."""
-
-    wrapper: "DatabaseWrapper"
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if isinstance(error, errors.LockNotAvailable):
-            metrics.DATABASE_ERRORS.add(metrics.LOCK_TIMEOUT)
-        elif isinstance(error, errors.AdminShutdown):
-            metrics.DATABASE_ERRORS.add(metrics.SESSION_LOST)
-        elif isinstance(error, errors.DiskFull):
-            metrics.DATABASE_ERRORS.add(metrics.DISK_FULL)
-        elif isinstance(error, errors.ReadOnlySqlTransaction):
-            metrics.DATABASE_ERRORS.add(metrics.READ_ONLY)
-        if isinstance(error, _ENDS_SESSION):
-            self.wrapper.end_session()
-            raise OperationalError(*error.args) from error
-        super().__exit__(kind, error, traceback)
+_COUNTED: dict[type[BaseException], str] = {
+    errors.LockNotAvailable: metrics.LOCK_TIMEOUT,
+    errors.AdminShutdown: metrics.SESSION_LOST,
+    errors.DiskFull: metrics.DISK_FULL,
+    errors.ReadOnlySqlTransaction: metrics.READ_ONLY,
+}
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's connection; Django imports it by its name."""
 
-    @cached_property
-    def wrap_database_errors(self) -> _Errors:
-        return _Errors(self)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.execute_wrappers.append(metrics.observed)
+
+    def _commit(self) -> None:
+        try:
+            super()._commit()
+        except DatabaseError as error:
+            self.count_error(error)
+            raise
+
+    def count_error(self, error: DatabaseError) -> None:
+        """
+        Count an error of this session, and end the session if every further statement would fail with it.
+
+        Raises:
+            OperationalError: instead of an error that ended the session.
+        """
+        cause = error.__cause__
+        if name := _COUNTED.get(type(cause)):
+            metrics.DATABASE_ERRORS.add(name)
+        if isinstance(cause, _ENDS_SESSION):
+            self.end_session()
+            raise OperationalError(*error.args) from cause
 
     def end_session(self) -> None:
         """End the session instead of returning it to the pool; a transaction in progress is rolled back."""

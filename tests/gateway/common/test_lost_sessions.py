@@ -186,3 +186,10 @@ def test_a_lock_that_is_waited_for_in_vain_is_counted() -> None:
         Lease.objects.all().delete()
     assert Lease.objects.count() == 1
     assert metrics.DATABASE_ERRORS.take() == {"database_errors total lock-timeout": 1}
+
+
+def test_a_transaction_that_ended_before_its_commit_is_an_outage() -> None:
+    with pytest.raises(OperationalError), transaction.atomic():
+        connection.cursor().execute("SET LOCAL idle_in_transaction_session_timeout = 1")
+        _wait_for_the_end_of(backend())
+    assert post().status_code == 200

@@ -8,30 +8,23 @@ import type { Address, Hex } from "viem";
 
 const { SPONSOR = "", POLICY = "", CHAIN_ID = "42", VOUCHER_KEY = "", PORT = "8090" } = process.env;
 const signer = privateKeyToAccount(VOUCHER_KEY as Hex);
-const fields = {
-  sponsor: "string",
-  policy: "string",
-  profile: "address",
-  id: "bytes32",
-  deadline: "uint64",
-  maximumCredits: "uint64",
-};
-const types = { Voucher: Object.entries(fields).map(([name, type]) => ({ name, type })) };
+const names = ["sponsor", "policy", "profile", "id", "deadline", "maximumCredits"];
+const types = ["string", "string", "address", "bytes32", "uint64", "uint64"];
+const Voucher = names.map((name, place) => ({ name, type: types[place] ?? "" }));
 const domain = { name: "Relay sponsor", version: "1", chainId: Number(CHAIN_ID) };
 
 async function voucherFor(profile: Address): Promise<string> {
   const id: Hex = `0x${randomBytes(32).toString("hex")}`;
   const deadline = Math.floor(Date.now() / 1000) + 300;
   const voucher = { sponsor: SPONSOR, policy: POLICY, profile, id, deadline, maximumCredits: 1000 };
-  const signature = await signer.signTypedData({ domain, types, primaryType: "Voucher", message: voucher });
+  const typed = { domain, types: { Voucher }, primaryType: "Voucher", message: voucher } as const;
+  const signature = await signer.signTypedData(typed);
   return Buffer.from(JSON.stringify({ ...voucher, signature })).toString("base64url");
 }
 
 createServer((request, response) => {
   const profile = new URL(request.url ?? "/", "http://localhost").searchParams.get("profile") as Address;
   // Decide here who gets a voucher: whoever solved your captcha, holds your invitation, bought your ticket.
-  voucherFor(profile).then(
-    (voucher) => response.end(voucher),
-    () => response.writeHead(400).end("Give ?profile=0x…"),
-  );
+  const refuse = () => response.writeHead(400).end("Give ?profile=0x…");
+  voucherFor(profile).then((voucher) => response.end(voucher), refuse);
 }).listen(Number(PORT), () => console.log(`vouchers signed by ${signer.address}`));

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from devstack.files import PROJECT, TOOLS
+from devstack.files import PROJECT
 from devstack.ports import free_port
 from devstack.services.server import Server, status_of
-from lab.bench.stack import Stack
+from lab.bench.stack import Stack, search_path
 
 _BODY = b'{"hello": "world"}'
 _HEADERS = (("content-type", "application/json"), ("content-length", str(len(_BODY))))
@@ -43,7 +43,7 @@ class Hello(Server):
     name: ClassVar[str] = "hello"
 
     def __init__(self, log_directory: Path, stack: Stack) -> None:
-        super().__init__(PROJECT, log_directory, {**stack.environment, "PYTHONPATH": str(TOOLS)})
+        super().__init__(PROJECT, log_directory, {**stack.environment, "PYTHONPATH": search_path(PROJECT)})
         self._port = free_port()
         self._command = hello_command(stack.web_command(), port=self._port)
 

@@ -53,11 +53,6 @@ class Checkout:
         """The folder of its `devstack`, which in older commits is the checkout itself."""
         return self.folder / "tools" if (self.folder / "tools").is_dir() else self.folder
 
-    @property
-    def search_path(self) -> str:
-        """Its PYTHONPATH, so that no module comes from the checkout that the Python belongs to."""
-        return os.pathsep.join(map(str, (self.folder, self.tools, self.tools / "stripe_double")))
-
 
 @dataclass(frozen=True)
 class Stack:
@@ -96,6 +91,11 @@ class Stack:
         """Return the command that its web server was started with."""
         pid = next(process.pid for kind, process in self.meter.members() if kind == "web")
         return command_of(pid).split()
+
+
+def search_path(folder: Path) -> str:
+    """Return the PYTHONPATH of a checkout's modules, for a Python that may belong to another checkout."""
+    return os.pathsep.join(str(folder / name) for name in ("", "tools", "tools/stripe_double"))
 
 
 def this_checkout(keys: str = "local") -> Checkout:
@@ -165,7 +165,7 @@ def _started(checkout: Checkout, folder: Path) -> subprocess.Popen[bytes]:
         if checkout.has_load
         else [python, "-P", str(_OLD_STACK), str(folder)]
     )
-    environment = {**os.environ, "PYTHONPATH": checkout.search_path}
+    environment = {**os.environ, "PYTHONPATH": search_path(checkout.folder)}
     with (folder / "stack.log").open("wb") as log:
         return subprocess.Popen(
             with_death_signal(command, signal.SIGTERM),

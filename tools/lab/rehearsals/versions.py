@@ -9,7 +9,7 @@ from devstack.django_process import run_django
 from devstack.files import PROJECT
 from devstack.preparation import Prepared
 from devstack.processes import GatewayProcess
-from lab.bench.stack import Checkout
+from lab.bench.stack import Checkout, search_path
 
 _PREFIX = "DEVSTACK_"
 _UNLIMITED = "60000000/minute"
@@ -39,7 +39,7 @@ def run_from_here(process: GatewayProcess, environment: Mapping[str, str]) -> No
 
 def _environment(environment: Mapping[str, str], checkout: Checkout) -> dict[str, str]:
     """Return the variables as the commit reads them: before `devstack.settings`, each setting had its own."""
-    environment = {**environment, "PYTHONPATH": checkout.search_path}
+    environment = {**environment, "PYTHONPATH": search_path(checkout.folder)}
     if (checkout.tools / "devstack" / "settings.py").exists():
         return environment
     rates = re.findall(r'env\.rate\("(\w+)"', (checkout.folder / "gateway" / "settings.py").read_text())

@@ -68,7 +68,7 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/ci.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 
-chart: $(INSTALLED) ## Render deploy/chart with Helm for each values file, validate it, and save it in deploy/rendered
+chart: $(INSTALLED) ## Write what follows from the list of secrets; render deploy/chart with each values file into var/, and validate it
 	@$(BIN)/python -m devstack chart
 
 schema: $(INSTALLED) ## Write docs/openapi.yaml and the Python client's types

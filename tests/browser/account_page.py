@@ -13,7 +13,7 @@ from django.conf import settings as django_settings
 from playwright.sync_api import Browser, Locator, Page, Request, Route, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
-from devstack.files import TOOLS
+from devstack.extension import extension_script
 from gateway.chain.client import set_chain_client
 from payments.stripe import set_billing_client
 from tests.browser.admin_client import Scheme
@@ -26,7 +26,6 @@ from tests.users.trusted import trust_code
 from users.models import User
 
 DESKTOP, PHONE = ViewportSize(width=1280, height=850), ViewportSize(width=390, height=844)
-_EXTENSION = (TOOLS / "devstack/extension/extension.js").read_text()
 _INSTALL = """
 window.signatures = 0;
 installExtension({{
@@ -84,7 +83,7 @@ class Holder:
         """Put an extension with the profile's key into the page; `address` is that of another account."""
         page.expose_function("askNode", self._as_node)
         page.add_init_script(
-            _EXTENSION
+            extension_script()
             + _INSTALL.format(
                 profile=json.dumps(address or self.profile.profile_address),
                 key=json.dumps(self.profile.controller.private_key),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
-from devstack.files import TOOLS
+from devstack.extension import extension_script
 from tests.browser.admin_client import AdminClient
 from tests.browser.chromium import PATIENCE_MILLISECONDS
 from tests.factories import random_address
@@ -16,7 +16,6 @@ from tests.journeys.stack import Stack
 from tests.journeys.waiting import until
 
 pytestmark = pytest.mark.journey
-_EXTENSION = (TOOLS / "devstack/extension/extension.js").read_text()
 # A user who was here some days ago, on a day whose seed is public by now, and whose entries are under a root.
 _PAST = """
 from datetime import timedelta
@@ -58,7 +57,7 @@ def install_extension(page: Page, person: Person, private_key: str) -> None:
         "askNode", lambda request: person.wallet.rpc.call(request["method"], *request.get("params", []))
     )
     profile, key = json.dumps(person.profile.profile_address), json.dumps(private_key)
-    page.add_init_script(_EXTENSION + _INSTALL.format(profile=profile, key=key))
+    page.add_init_script(extension_script() + _INSTALL.format(profile=profile, key=key))
 
 
 def section(page: Page, name: str) -> None:

@@ -6,20 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from devstack.chart import RENDERED
+from devstack.chart import rendered_chart
 from lab import chart, kubeconform
 
-# Renders the saved text, with one change in the middle.
-_HELM = f"""#!/bin/sh
+# Prints the rendered text, with one change in the middle.
+_HELM = """#!/bin/sh
 [ "$1" != lint ] || exit 0
 for word; do case "$word" in *.yaml) name=$(basename "$word") ;; esac; done
-sed "s/CHANGED_FROM/CHANGED_TO/" "{RENDERED}/$name"
+sed "s/CHANGED_FROM/CHANGED_TO/" "FOLDER/$name"
 """
 
 
 def _helm(folder: Path, monkeypatch: pytest.MonkeyPatch, *, changed: str, to: str) -> None:
     program = folder / "helm"
-    program.write_text(_HELM.replace("CHANGED_FROM", changed).replace("CHANGED_TO", to))
+    text = _HELM.replace("CHANGED_FROM", changed).replace("CHANGED_TO", to)
+    program.write_text(text.replace("FOLDER", str(rendered_chart())))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.defpath}")
 

@@ -51,7 +51,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"run a separate signer, as in production: {', '.join(_PLACES)} (default: {_PLACES[0]})",
     )
     run.set_defaults(action=_run, guarded=True)
-    prepare = commands.add_parser("prepare", help="prepare the first start: chain node, database template")
+    prepare = commands.add_parser(
+        "prepare", help="prepare the first start: chain node, database template, browser extension"
+    )
     prepare.set_defaults(action=_prepare)
     npm = commands.add_parser("npm", help="run npm for the TypeScript client")
     npm.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -59,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     biome = commands.add_parser("biome", help="run Biome, which formats and checks JavaScript and TypeScript")
     biome.add_argument("arguments", nargs=argparse.REMAINDER)
     biome.set_defaults(action=_biome)
-    chart = commands.add_parser("chart", help="render the Helm chart, validate and save the result")
+    chart = commands.add_parser("chart", help="render the Helm chart into var/ and validate the result")
     chart.set_defaults(action=_chart)
     translations = commands.add_parser("translations", help="update and compile the pages' catalogues")
     translations.add_argument("languages", nargs="*", help="languages to begin, such as fr")
@@ -85,13 +87,14 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _prepare(_: argparse.Namespace) -> int:
+    from devstack.extension import extension_script
     from devstack.services.template import make_template
     from devstack.toolchain import install_toolchain
 
     with (
         ThreadPoolExecutor() as pool
     ):  # in parallel, because one waits for the network and the other for the CPU
-        for work in [pool.submit(install_toolchain), pool.submit(make_template)]:
+        for work in [pool.submit(one) for one in (install_toolchain, make_template, extension_script)]:
             work.result()
     return 0
 
@@ -111,7 +114,8 @@ def _biome(options: argparse.Namespace) -> int:
 def _chart(_: argparse.Namespace) -> int:
     from devstack.chart import render_chart
 
-    return render_chart()
+    render_chart()
+    return 0
 
 
 def _translations(options: argparse.Namespace) -> int:

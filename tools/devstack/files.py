@@ -1,13 +1,25 @@
 """Paths of the project, and the dev stack's JSON files: private, written atomically."""
 
+import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
 TOOLS = PROJECT / "tools"
 DATA = PROJECT / "var"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file: of all processes one at a time runs the block."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from devstack.console import echo, echo_error, mute, step
 from devstack.django_process import DjangoFailed, run_django
 from devstack.environment import overriding
-from devstack.files import TOOLS, read_json, write_json
+from devstack.extension import extension_script
+from devstack.files import read_json, write_json
 from devstack.logins import login_lines
 from devstack.ports import free_port, require_free_port
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
@@ -24,7 +25,6 @@ from devstack.supervisor import supervise
 from devstack.world.profiles import Profile
 
 _WEB_PATIENCE_SECONDS = 600
-_EXTENSION = TOOLS / "devstack/extension/extension.js"
 # Signing and changes need a confirmation, as in an extension. An installed extension takes precedence.
 _INSTALL = """
 if (!window.lukso) {{
@@ -137,7 +137,7 @@ def _write_stand_in(path: Path, services: Services, profile: Profile) -> dict[st
         profile=json.dumps(profile.profile_address),
         key=json.dumps(profile.controller.private_key),
     )
-    path.write_text(_EXTENSION.read_text() + installed)
+    path.write_text(extension_script() + installed)
     return overriding(DEV_EXTENSION_FILE=str(path.resolve()))
 
 

@@ -1,5 +1,5 @@
 """
-`python -m lab chart`: Helm's own program lints and renders the chart, and must render what `make chart` has saved.
+`python -m lab chart`: Helm's own program lints and renders the chart, and must render what `make chart` renders.
 
 It runs where `helm` is at hand, and kubeconform too where that is. `make chart`, which embeds the same library,
 validates by Kubernetes' schemas.
@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from devstack.chart import CHART, KUBERNETES, NAME, NAMESPACE, RENDERED, VALUES
+from devstack.chart import CHART, KUBERNETES, NAME, NAMESPACE, VALUES, rendered_chart
 from devstack.console import echo, echo_error
 from lab import kubeconform
 
@@ -43,9 +43,9 @@ def _differences(name: str) -> list[str]:
     template = _helm("template", NAME, str(CHART), *options)
     if template.returncode:
         return [template.stderr.strip()]
-    rendered, saved = _objects(template.stdout), _objects((RENDERED / f"{name}.yaml").read_text())
-    differing = sorted(key for key in rendered.keys() | saved.keys() if rendered.get(key) != saved.get(key))
-    echo(f"  {name}: {len(rendered)} objects, {len(differing)} differ from {RENDERED.name}/{name}.yaml")
+    theirs, ours = _objects(template.stdout), _objects((rendered_chart() / f"{name}.yaml").read_text())
+    differing = sorted(key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key))
+    echo(f"  {name}: {len(theirs)} objects, {len(differing)} differ from those of `make chart`")
     return [f"{kind} {own} differs" for kind, own in differing]
 
 

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from devstack.chart import KUBERNETES, RENDERED
+from devstack.chart import KUBERNETES, rendered_chart
 from devstack.console import echo
 from devstack.files import DATA
 
@@ -43,7 +43,7 @@ def check() -> list[str]:
             "-ignore-missing-schemas",
             "-schema-location",
             location,
-            str(RENDERED),
+            str(rendered_chart()),
         ],
         capture_output=True,
         text=True,

@@ -1,21 +1,19 @@
 """A database with all tables, made once per set of migrations; every stack and test run starts with a copy."""
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from devstack.console import step
 from devstack.django_process import run_django
-from devstack.files import DATA, PROJECT
+from devstack.files import DATA, PROJECT, locked
 from devstack.services.postgres import APPLICATION_ROLE, Postgres
 
 TEMPLATE = "gateway_template"
+_LOCK = DATA / "template.lock"
 _SOURCES = (
     "requirements/*.txt",
     "*/migrations/*.py",
@@ -32,13 +30,13 @@ _SOURCES = (
 
 def copy_template(cluster: Path) -> None:
     """Create a cluster with the database `TEMPLATE`."""
-    with _locked():
+    with locked(_LOCK):
         subprocess.run(["cp", "-a", str(_template()), str(cluster)], check=True)
 
 
 def make_template() -> None:
     """Create the cluster that `copy_template` copies, unless it exists."""
-    with _locked():
+    with locked(_LOCK):
         _template()
 
 
@@ -79,11 +77,3 @@ def _migrate(folder: Path) -> None:
             "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE,
         }
         run_django(folder / "log" / "migrate.log", os.environ | settings, "manage.py", "migrate")
-
-
-@contextmanager
-def _locked() -> Iterator[None]:
-    DATA.mkdir(exist_ok=True)
-    with (DATA / "template.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -53,9 +53,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     callers.add_argument("--results", type=Path, default=_RESULTS / "callers.json", help="the file to write")
     callers.set_defaults(action=_callers)
-    calls = commands.add_parser("calls", help="print signed calls of the running stack, for a load generator")
-    calls.add_argument("--count", type=int, default=4_000, help="how many (default: 4,000)")
-    calls.set_defaults(action=_calls)
     chaos = commands.add_parser("chaos", help="cause faults under load, then verify every accepted call")
     chaos.add_argument(
         "--minutes", type=float, default=60, help="start no new fault after this time (default: 60)"
@@ -139,10 +136,6 @@ def _parser() -> argparse.ArgumentParser:
         help="comma-separated (default: idle,commands,kills,upgrade,restore)",
     )
     containers.set_defaults(action=_containers)
-    chart = commands.add_parser(
-        "chart", help="compare Helm's own rendering of the chart (where it is at hand)"
-    )
-    chart.set_defaults(action=_chart)
     soak = commands.add_parser("soak", help="load without faults: find leaks and failures")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument("--results", type=Path, default=_RESULTS / "soak.json", help="the file to add to")
@@ -169,14 +162,6 @@ def _parser() -> argparse.ArgumentParser:
         "--environment", type=Path, help="a virtual environment with the packages of that commit"
     )
     upgrade.set_defaults(action=_upgrade_rehearsal, guarded=True)
-    partitions = commands.add_parser(
-        "partition-rehearsal", help="partition a growing table by month while it is in use; measure"
-    )
-    partitions.add_argument(
-        "--table", choices=("entries", "attempts"), default="entries", help="which (default: entries)"
-    )
-    partitions.add_argument("--rows", type=int, default=100_000, help="how many (default: 100000)")
-    partitions.set_defaults(action=_partition_rehearsal, guarded=True)
     world = commands.add_parser("world", help="the product on geth, EDR and anvil, where they are at hand")
     world.add_argument(
         "--clients",
@@ -206,16 +191,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     months.add_argument("--results", type=Path, default=_RESULTS / "months.json", help="the file to write")
     months.set_defaults(action=_months, guarded=True)
-    machine = commands.add_parser(
-        "time-machine", help="let months pass for the whole running product in minutes (Debian's libfaketime)"
-    )
-    machine.add_argument("--people", type=int, default=8, help="how many, at most 16 (default: 8)")
-    machine.add_argument("--months", type=int, default=6, help="how many (default: 6)")
-    machine.add_argument("--seed", type=int, help="seed of the random acts (default: random)")
-    machine.add_argument(
-        "--results", type=Path, default=_RESULTS / "time-machine.json", help="the file to write"
-    )
-    machine.set_defaults(action=_time_machine, guarded=True)
     mutation = commands.add_parser("mutation", help="mutation test of the code that moves money")
     mutation.add_argument(
         "--minutes",
@@ -240,16 +215,14 @@ def _parser() -> argparse.ArgumentParser:
     machine.add_argument("--steps", type=int, default=50, help="steps per run")
     machine.add_argument("--seed", type=int, help="seed of the run to repeat (default: random)")
     machine.set_defaults(action=_ledger_machine)
-    imports = commands.add_parser("imports", help="measure imports of reports, in batches and row by row")
-    imports.add_argument("--rows", type=int, default=50_000, help="rows of the report (default: 50,000)")
-    imports.add_argument("--people", type=int, default=5_000, help="people in it (default: 5,000)")
-    imports.add_argument("--results", type=Path, default=_RESULTS / "imports.json", help="the file to write")
-    imports.set_defaults(action=_imports)
     inventory = commands.add_parser("inventory", help="count files, lines, settings and words")
     inventory.add_argument("--against", metavar="COMMIT", default="", help="print its figures beside these")
     inventory.set_defaults(action=_inventory)
-    structure = commands.add_parser("structure", help="measure the structure of the code")
-    structure.add_argument("arguments", nargs=argparse.REMAINDER)
+    # Its words are read by `lab.structure`, which runs without this module too.
+    structure = commands.add_parser(
+        "structure", help="measure the structure of the code", prefix_chars="+", add_help=False
+    )
+    structure.add_argument("arguments", nargs="*")
     structure.set_defaults(action=_structure)
     return parser
 
@@ -282,14 +255,6 @@ def _callers(options: argparse.Namespace) -> int:
     from lab.bench.hostile import Options, run
 
     return run(Options(options.callers, options.rounds, options.seconds, options.rate, options.results))
-
-
-def _calls(options: argparse.Namespace) -> int:
-    from lab.bench.calls import signed_calls
-
-    for line in signed_calls(options.data / "stack.json", options.count):
-        print(line)
-    return 0
 
 
 def _chaos(options: argparse.Namespace) -> int:
@@ -346,12 +311,6 @@ def _containers(options: argparse.Namespace) -> int:
     return run(Options(options.data / "containers", options.parts))
 
 
-def _chart(_: argparse.Namespace) -> int:
-    from lab.chart import run
-
-    return run()
-
-
 def _soak(options: argparse.Namespace) -> int:
     from lab.chaos.soak import Options, run
 
@@ -368,12 +327,6 @@ def _upgrade_rehearsal(options: argparse.Namespace) -> int:
     from lab.rehearsals.upgrade import Options, run
 
     return run(Options(options.seconds, options.commit, options.environment))
-
-
-def _partition_rehearsal(options: argparse.Namespace) -> int:
-    from lab.rehearsals.partitions import Options, run
-
-    return run(Options(options.table, options.rows))
 
 
 def _world(options: argparse.Namespace) -> int:
@@ -395,13 +348,6 @@ def _months(options: argparse.Namespace) -> int:
     return run(Options(options.people, options.months, seed, options.minutes, options.results.resolve()))
 
 
-def _time_machine(options: argparse.Namespace) -> int:
-    from lab.time_machine.run import Options, run
-
-    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
-    return run(Options(options.people, options.months, seed, options.results.resolve()))
-
-
 def _mutation(options: argparse.Namespace) -> int:
     from lab.mutation.run import Options, run
 
@@ -415,13 +361,6 @@ def _ledger_machine(options: argparse.Namespace) -> int:
 
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     return run_machine(runs=options.runs, steps=options.steps, seed=seed)
-
-
-def _imports(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    from lab.bench.imports import measure
-
-    return measure(rows=options.rows, people=options.people, results=options.results)
 
 
 def _inventory(options: argparse.Namespace) -> int:

@@ -7,15 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from eth_utils.crypto import keccak
 
 from credit_relay_client import RelayCall
-from devstack.files import read_json
-from devstack.rpc import Rpc
 from devstack.wallet import Wallet
 from devstack.world.abi import calldata
 from devstack.world.keys import sign_digest
@@ -125,28 +122,6 @@ class Wallets:
             wallet, payload, chain_id=self.stack.described["chain_id"], nonce=(channel << 128) + nonce
         )
         return post(self.stack.base_url, "/api/relay/execute", wallet.token, body, *headers)
-
-
-def signed_calls(stack_file: Path, count: int) -> Iterator[str]:
-    """
-    Yield a line for each call: an access token, a space, and the body of `execute`.
-
-    Profiles take turns and each call has its own channel, so the calls may be sent in any order and concurrently.
-    Tokens are valid for ten minutes.
-    """
-    described = read_json(stack_file)
-    rpc = Rpc(described["rpc_url"])
-    wallets = [Wallet.of(profile, described["base_url"], rpc) for profile in described["profiles"]]
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(Wallet.sign_in, wallets))
-    # Channels that no earlier run has used.
-    first_channel = time.time_ns()
-    for number, wallet in enumerate(itertools.islice(itertools.cycle(wallets), count)):
-        target = f"0x{_FIRST_TARGET + number % _TARGETS:040x}"
-        payload = calldata("execute(uint256,address,uint256,bytes)", 0, target, 1, b"")
-        nonce = (first_channel + number) << 128
-        body = signed_call(wallet, payload, chain_id=described["chain_id"], nonce=nonce)
-        yield f"{wallet.token} {json.dumps(body)}"
 
 
 def signed_call(

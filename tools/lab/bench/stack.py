@@ -25,7 +25,6 @@ BLOCK_SECONDS = 1
 _START_SECONDS, _STOP_SECONDS = 300, 30
 # The workers are ready some time after the web server, when CPU usage has dropped.
 _QUIET_SHARE, _QUIET_SECONDS = 0.3, 60
-_OLD_STACK = Path(__file__).with_name("old_stack.py")
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,6 @@ class Checkout:
     def title(self) -> str:
         """The heading of its figures."""
         return self.commit if self.keys == "local" else f"{self.commit} {self.keys}"
-
-    @property
-    def has_load(self) -> bool:
-        """Return whether it has `run --load`."""
-        return '"--load"' in (self.tools / "devstack" / "__main__.py").read_text()
 
     @property
     def tools(self) -> Path:
@@ -160,11 +154,7 @@ def _started(checkout: Checkout, folder: Path) -> subprocess.Popen[bytes]:
     python = str(checkout.python)
     pace = ["--block-time", str(BLOCK_SECONDS)]
     signer = [] if checkout.keys == "local" else ["--signer", checkout.keys]
-    command = (
-        [python, "-m", "devstack", "--data", str(folder), "run", "--load", *pace, *signer]
-        if checkout.has_load
-        else [python, "-P", str(_OLD_STACK), str(folder)]
-    )
+    command = [python, "-m", "devstack", "--data", str(folder), "run", "--load", *pace, *signer]
     environment = {**os.environ, "PYTHONPATH": search_path(checkout.folder)}
     with (folder / "stack.log").open("wb") as log:
         return subprocess.Popen(

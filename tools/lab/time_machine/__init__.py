@@ -1,1 +1,0 @@
-"""Months of the whole running product in minutes: one clock for service, database, chain and Stripe's double."""

@@ -183,8 +183,9 @@ def test_a_kind_of_call_is_compared_with_the_highest_limit_once(
 
 @pytest.mark.parametrize("more", [8, 25, 60])
 def test_a_call_that_starves_an_inner_call_at_a_proven_limit_is_noticed(
-    accept: Accept, settle: Callable[[], int], catcher: Catcher, node: FaultyClient, more: int
+    accept: Accept, user: User, settle: Callable[[], int], catcher: Catcher, node: FaultyClient, more: int
 ) -> None:
+    entries.adjust(user=user, credits=10**6, key=secrets.token_hex(8), actor=None, reason="much gas")
     for done, count in enumerate((2, 2, 2, more, more, 2), start=1):
         accept(payload=execute_payload(catcher.address, data=catcher.work(count)), channel=_channel())
         settle()
@@ -194,8 +195,9 @@ def test_a_call_that_starves_an_inner_call_at_a_proven_limit_is_noticed(
 
 
 def test_a_follower_is_compared_although_its_kind_is_proven(
-    accept: Accept, settle: Callable[[], int], catcher: Catcher, node: FaultyClient
+    accept: Accept, user: User, settle: Callable[[], int], catcher: Catcher, node: FaultyClient
 ) -> None:
+    entries.adjust(user=user, credits=10**6, key=secrets.token_hex(8), actor=None, reason="much gas")
     channel = _channel()
     for _ in range(3):
         accept(payload=execute_payload(catcher.address, data=catcher.work(2)), channel=_channel())

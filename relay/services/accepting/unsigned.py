@@ -278,25 +278,4 @@ def _read(**chosen: object) -> list[Unsigned]:
         .select_related("relayer")
         .order_by("pk")
     )
-    return [Unsigned(_by_columns(row.call), row.relayer.address) for row in rows[:1000]]
-
-
-# Keys under which processes from before version 1.0 stored waiting calls. To be removed in 1.1.
-_FORMER_KEYS = {
-    "profile": "profile_address",
-    "key_manager": "key_manager_address",
-    "controller": "controller_address",
-    "max_fee_wei": "max_fee_per_gas_wei",
-    "max_tip_wei": "max_priority_fee_per_gas_wei",
-    "accepted_at": "created_at",
-}
-
-
-def _by_columns(call: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored waiting call in the form that `relay_insert_calls` expects; translate the former keys."""
-    if "profile" not in call:
-        return call
-    texts = {name: rf"\x{call[name]}" for name in ("payload", "signature")}
-    return {_FORMER_KEYS.get(name, name): value for name, value in (call | texts).items()} | {
-        "chain_id": get_chain().id
-    }
+    return [Unsigned(row.call, row.relayer.address) for row in rows[:1000]]

@@ -117,38 +117,6 @@ def test_the_worker_finishes_what_was_left_behind(
     _assert_no_gap()
 
 
-_FORMER_KEYS = {
-    "profile_address": "profile",
-    "key_manager_address": "key_manager",
-    "controller_address": "controller",
-    "max_fee_per_gas_wei": "max_fee_wei",
-    "max_priority_fee_per_gas_wei": "max_tip_wei",
-    "created_at": "accepted_at",
-}
-
-
-def test_the_worker_finishes_what_a_process_of_the_version_before_has_left_behind(
-    user: User, new_call: NewCall, settle: Callable[[], int]
-) -> None:
-    with away(), pytest.raises(SignerUnavailable):
-        execute(user=user, call=new_call(), now=timezone.now())
-    (row,) = UnsignedCall.objects.all()
-    former = {_FORMER_KEYS.get(name, name): value for name, value in row.call.items() if name != "chain_id"}
-    for name in ("payload", "signature"):
-        former[name] = former[name].removeprefix(r"\x")
-    UnsignedCall.objects.update(call=former)
-
-    assert unsigned.sweep(now=later(10)) == 1
-
-    call = RelayTransaction.objects.get()
-    assert (call.chain_id, call.profile_address) == (row.chain_id, user.profile_address)
-    assert [bytes(call.payload), bytes(call.signature)] == [
-        bytes.fromhex(former[name]) for name in ("payload", "signature")
-    ]
-    assert settle() == 1
-    _assert_no_gap()
-
-
 def test_what_cannot_be_signed_in_time_is_given_up_and_its_account_nonce_used_up(
     user: User, new_call: NewCall, chain: Chain, settings: Settings, settle: Callable[[], int]
 ) -> None:

@@ -40,10 +40,11 @@ def reward(*, closed: Sequence[ClosedHold], now: datetime) -> None:
         return
     fractions = _gain_experience(charged, now)
     returned = [
-        _Returned(hold.user_id, cashback_parts(cost=hold.charge, fraction=fraction), f"back:{hold.entry_key}")
+        _Returned(hold.user_id, parts, f"back:{hold.entry_key}")
         for hold, fraction in zip(charged, fractions, strict=True)
+        if hold.user_id is not None and (parts := cashback_parts(cost=hold.charge, fraction=fraction))
     ]
-    _post([one for one in returned if one.parts], source=EntrySource.CREDITS_BACK)
+    _post(returned, source=EntrySource.CREDITS_BACK)
 
 
 def reverse(*, reopened: Sequence[ReopenedHold]) -> None:

@@ -44,7 +44,7 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
         StaleSnapshot: `returned` is stale and would change the rows.
     """
     payout = payout_of(returned)
-    if payout is None:
+    if payout is None or not (returned.total_minor or payout.refunded_minor or payout.disputed_minor):
         return
     to_take = credits_to_take(payout=payout, returned=returned) - payout.credits_taken_back()
     experience_by_track = experience_to_take(payout=payout, returned=returned)

@@ -22,7 +22,7 @@ _NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
 
 def open_account(*, user_id: int) -> CreditAccount:
     """Return the user's account, and open an empty one if there is none; safe under concurrency."""
-    CreditAccount.objects.bulk_create([CreditAccount(user_id=user_id)], ignore_conflicts=True)
+    db.all_rows(statements.OPEN_ACCOUNTS, {"users": [user_id]})
     return CreditAccount.objects.get(user_id=user_id)
 
 
@@ -36,8 +36,7 @@ def lock_accounts(*, user_ids: Collection[int]) -> None:
     own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id__in=user_ids).order_by("pk")
     missing = set(user_ids) - set(own.values_list("user_id", flat=True))
     if missing:
-        rows = [CreditAccount(user_id=user_id) for user_id in sorted(missing)]
-        CreditAccount.objects.bulk_create(rows, ignore_conflicts=True)
+        db.all_rows(statements.OPEN_ACCOUNTS, {"users": sorted(missing)})
         list(own.values_list("pk"))
 
 

@@ -24,6 +24,11 @@ whole statement. Its keys are never repeated, because each belongs to one closin
 postback that was stored in the same transaction.
 """
 
+OPEN_ACCOUNTS = """
+INSERT INTO credits_account (user_id, balance, held, open_holds, version)
+SELECT unnest(%(users)s::bigint[]), 0, 0, 0, 0 ON CONFLICT DO NOTHING RETURNING id
+"""
+
 # Lock the account, insert the entry with its key on top of the newest balance, then update the account to the entry's
 # balance. Returns no row if the key was used or there is no account.
 POST_ENTRY = """

@@ -16,7 +16,7 @@ from datetime import date, datetime, time
 from django.conf import settings
 from django.db.models import Q, Sum
 
-from earnings.models import CAPS, AdNetwork, DailyEarnings, HoldReason, Postback, PostbackKind, PostbackState
+from earnings.models import CAPS, AdNetwork, HoldReason, Postback, PostbackKind, PostbackState
 from earnings.queries import COUNTS_OF_PERSON
 from earnings.rules import COUNTED, are_often_reversed
 from gateway.common import db
@@ -29,6 +29,7 @@ _ALL = ""
 
 class _Sql(Statements, file=__file__):
     lock: str
+    open: str
     take: str
 
 
@@ -125,8 +126,7 @@ def lock_day(network: AdNetwork, day: date) -> Day:
     params = {"day": day, "scopes": list(limits)}
     while not (rows := db.all_rows(_Sql.lock, params)):
         # Only the first earning of a day finds no rows.
-        missing = [DailyEarnings(day=day, scope=scope, credits=0) for scope in sorted(limits)]
-        DailyEarnings.objects.bulk_create(missing, ignore_conflicts=True)
+        db.all_rows(_Sql.open, params)
     return Day(day, limits, dict(rows))
 
 

@@ -7,6 +7,12 @@ WHERE day.day = %(day)s AND day.scope = ANY(%(scopes)s::text[]) AND cardinality(
 )
 ORDER BY day.scope FOR NO KEY UPDATE OF day
 
+-- name: open
+-- Inserts the day's rows of these scopes that do not exist yet.
+INSERT INTO earnings_daily (day, scope, credits)
+SELECT %(day)s::date, scope, 0 FROM unnest(%(scopes)s::text[]) AS scope ORDER BY scope
+ON CONFLICT DO NOTHING RETURNING id
+
 -- name: take
 -- Adds credits to the rows of these scopes.
 UPDATE earnings_daily SET credits = credits + %(taken)s

@@ -10,15 +10,15 @@ from collections.abc import Collection
 from typing import Any
 
 from credits.errors import KeyConflict
-from rewards.models import BadgeTrack, ExperienceEntry, Progress
+from gateway.common import db
+from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.services import statements
 from users.models import User
 
 
 def open_progress(*, user_ids: Collection[int]) -> None:
     """Create empty progress rows for users without one; safe under concurrency."""
-    rows = [Progress(user_id=user_id) for user_id in sorted(user_ids)]
-    Progress.objects.bulk_create(rows, ignore_conflicts=True)
+    db.all_rows(statements.OPEN_PROGRESS, {"users": sorted(user_ids)})
 
 
 def gain(*, user: User, track: BadgeTrack, base: int, key: str, cause: str) -> ExperienceEntry:

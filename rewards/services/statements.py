@@ -9,6 +9,10 @@ statement.
 from credits.queries import period_runs
 from rewards.models import CREDIT_PARTS
 
+OPEN_PROGRESS = """
+INSERT INTO rewards_progress (user_id) SELECT unnest(%(users)s::bigint[]) ON CONFLICT DO NOTHING RETURNING id
+"""
+
 # Lock the progress row, apply the growth rate of the badge at its total, insert the entry by its key, update the total.
 # Without badges, the rate is 1. Returns no row if the key was used or the user has no progress row.
 POST_EXPERIENCE = """

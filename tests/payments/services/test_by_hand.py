@@ -345,21 +345,19 @@ class TestPrices:
     def test_while_stripe_is_away_the_last_known_price_is_told_with_its_time(
         self, double: DoubleAccount, running: Payer, amount: int, settings: Any
     ) -> None:
-        def report() -> standing.SubscriptionReport:
-            return standing.report(user=running.user, now=double.now())
-
         def without_stripe() -> standing.SubscriptionReport:
             set_billing_client(None)
             settings.STRIPE_API_BASE = f"http://127.0.0.1:{free_port()}"
-            answer = report()
+            answer = standing.report(user=running.user, now=double.now())
             settings.STRIPE_API_BASE = double.server.url
             set_billing_client(None)
             return answer
 
         never = without_stripe()
         assert (never.next_minor, never.previewed_at, never.paid_minor) == (None, None, amount)
-        known = report()
-        assert (known.next_minor, known.previewed_at) == (amount, double.now())
+        asked_at = double.now()
+        known = standing.report(user=running.user, now=asked_at)
+        assert (known.next_minor, known.previewed_at) == (amount, asked_at)
         double.pass_time(DAY)
         away = without_stripe()
         assert (away.next_minor, away.previewed_at, away.open_minor) == (amount, known.previewed_at, 0)

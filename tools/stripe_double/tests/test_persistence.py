@@ -37,12 +37,6 @@ def change_everything(store: Store, ending: Exception | None = None) -> None:
         raise ending
 
 
-def test_a_transaction_that_ends_well_is_stored(store: Store, tmp_path: Path) -> None:
-    with store.transaction():
-        change_everything(store)
-    assert names(store) == names(Store(tmp_path / "store.sqlite3")) == ["new 1", "new 3"]
-
-
 def test_a_transaction_that_fails_changes_nothing_and_notifies_nobody(store: Store, tmp_path: Path) -> None:
     notified: list[str] = []
     store.on_change(lambda kind, identifier, resource: notified.append(identifier))

@@ -40,15 +40,6 @@ def test_a_changed_amount_without_proration_is_billed_from_the_next_period(
     assert [item.billing_reason for item in invoices] == ["subscription_create", "subscription_cycle"]
 
 
-def test_an_entry_without_an_item_id_adds_a_second_item(account: StripeAccount, amount: int) -> None:
-    subscription = account.subscribe(account.create_paying_customer(), amount)
-    changed = account.v1.subscriptions.update(
-        subscription.id,
-        {"items": [{"price_data": price_data(account, amount)}], "proration_behavior": "none"},
-    )
-    assert len(changed["items"].data) == 2
-
-
 def test_an_item_of_another_subscription_is_refused(account: StripeAccount, amount: int) -> None:
     customer = account.create_paying_customer()
     first, second = (account.subscribe(customer, amount) for _ in range(2))

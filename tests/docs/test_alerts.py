@@ -69,10 +69,6 @@ def test_every_rule_has_a_summary_a_severity_and_a_heading_of_the_runbook(rule: 
     assert rule["labels"]["severity"] in {"page", "ticket"}
 
 
-def test_no_two_rules_share_a_name() -> None:
-    assert len({rule["alert"] for rule in RULES}) == len(RULES) > 20
-
-
 def test_every_comparison_has_an_alert_and_every_periodic_task_is_measured(
     offered: dict[str, set[str]],
 ) -> None:

@@ -91,17 +91,6 @@ def test_resources_are_retrieved_and_listed(account: StripeAccount, amount: int)
     assert method.card.brand == "mastercard"
 
 
-def test_resources_have_metadata(account: StripeAccount, amount: int) -> None:
-    note: Any = {"metadata": {"note": secrets.token_hex(4)}}
-    customer = account.create_paying_customer()
-    subscription = account.subscribe(customer, amount)
-    updated: list[Any] = [
-        account.v1.customers.update(customer.id, note),
-        account.v1.subscriptions.update(subscription.id, note),
-    ]
-    assert [item.metadata.to_dict() for item in updated] == [note["metadata"]] * len(updated)
-
-
 def pay_first_invoice(account: StripeAccount, amount: int) -> str:
     """Return the payment intent of a paid first invoice."""
     return account.payment_intent_of(account.subscribe(account.create_paying_customer(), amount))

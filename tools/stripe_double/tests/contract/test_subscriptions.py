@@ -201,15 +201,3 @@ def test_the_price_needs_a_product_that_exists(account: StripeAccount, amount: i
     with pytest.raises(stripe.InvalidRequestError) as unknown:
         account.subscribe(customer, amount, items=[{"price_data": {**price, "product": "prod_neverwas"}}])
     assert unknown.value.code == "resource_missing"
-
-
-def test_an_inline_product_is_refused_on_a_subscription_item(account: StripeAccount, amount: int) -> None:
-    price = {
-        "currency": "usd",
-        "unit_amount": amount,
-        "recurring": {"interval": "month"},
-        "product_data": {"name": "Credits"},
-    }
-    with pytest.raises(stripe.InvalidRequestError) as raised:
-        account.subscribe(account.create_paying_customer(), amount, items=[{"price_data": price}])
-    assert raised.value.code in ("parameter_unknown", "parameter_missing")

@@ -15,9 +15,8 @@ from credits.models import CreditHold
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
-from gateway.common import public_http
+from gateway.common import guards, public_http
 from gateway.common.errors import DomainError
-from gateway.common.guards import OPEN_SECONDS
 from relay.models import RelayTransaction
 from relay.services.accepting import preparation
 from relay.services.accepting.preparation import Draft
@@ -30,6 +29,7 @@ from sponsors.errors import (
 from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Verifier
 from sponsors.services import verifiers
 from sponsors.services.paying import SponsorChoice
+from tests.journeys.waiting import in_time
 from tests.relay.callers import execute
 from tests.relay.conftest import Refused
 from tests.relay.quoting import caller_of, execute_prepared
@@ -254,8 +254,10 @@ def test_a_name_that_resolves_to_this_machine_is_not_asked(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_stalled_server_delays_neither_calls_of_others_nor_for_long_its_own(
-    server: VerifierServer, user: User, new_call: NewCall
+    server: VerifierServer, user: User, new_call: NewCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # On a busy machine it takes a while to make the calls: no trial is due before the end.
+    monkeypatch.setattr(guards, "OPEN_SECONDS", 600)
     sponsor, _, _ = make_verified(server)
     server.answer = server.stall
     calls = [new_call(channel=secrets.randbits(100)) for _ in range(24)]
@@ -267,6 +269,10 @@ def test_a_stalled_server_delays_neither_calls_of_others_nor_for_long_its_own(
         name = execute(user=user, call=call, now=timezone.now())
         seconds.append(time.monotonic() - began)
         return name
+
+    def refused() -> None:
+        with pytest.raises(VerifierUnknown):
+            execute_sponsored(user, new_call(channel=secrets.randbits(100)), sponsor)
 
     began = time.monotonic()
     asking = [partial(execute_sponsored, user, call, sponsor) for call in stalled]
@@ -282,11 +288,10 @@ def test_a_stalled_server_delays_neither_calls_of_others_nor_for_long_its_own(
     assert took < 10
     assert max(seconds) < took
 
-    # From now on, nobody waits.
-    began = time.monotonic()
+    # Two may have asked at once and the others given up; the next one is the third failure.
+    in_time(refused, seconds=3)
+    # From now on, nobody asks, and nobody waits.
+    asked = len(server.questions)
     for _ in range(3):
-        with pytest.raises(VerifierUnknown):
-            execute_sponsored(user, new_call(channel=secrets.randbits(100)), sponsor)
-    assert time.monotonic() - began < 3
-    assert OPEN_SECONDS > 3
-    assert len(server.questions) <= 4
+        in_time(refused, seconds=1)
+    assert len(server.questions) == asked <= 4

@@ -7,16 +7,15 @@ from decimal import Decimal
 from itertools import groupby
 from typing import NamedTuple
 
-from django.db.models import F, Q, Sum
+from django.db.models import Q, Sum
 
 from accounting.models import CoinRate
-from accounting.rules import Collected, Part, kept_net, values
+from accounting.rules import Collected, deferred, kept_net
 from credits.lots import Lots, Posting
 from credits.models import CreditEntry
 from gateway.common import db
 from gateway.common.statements import Statements
 from payments.models import FurtherPayment, MoneyReturn, Payout, StripeEvent
-from sponsors.models import TransferredLot
 from users.models import AccountDeletion, User
 
 # Entries of an account are ordered by version; their times may be out of order by the length of a lock wait.
@@ -113,14 +112,11 @@ def worth_of(user: User, *, now: datetime) -> Worth:
     rows = next(iter(entries_by_account(until=until, users=[user.pk])), (Owner(user.pk), []))[1]
     lots = Lots(row.posting for row in rows)
     own, back = sales(until=until, users=[user.pk]), returned(until=until, users=[user.pk])
-    of_payments = TransferredLot.objects.filter(transfer__user=user).values_list("lot").order_by("lot")
-    moved = dict(of_payments.annotate(kept=Sum(F("credits") - F("clawed_back"))))
     owed: dict[str, int] = {}
     for lot in lots:
         if sale := own.get(lot.entry_id):
             kept = kept_net(sale.money, back.get(sale.payout_id, Returned(0, 0)).total)
-            parts = [Part(lot.kept, lot.remaining), Part(moved.get(lot.entry_id, 0), 0)]
-            owed[sale.money.currency] = owed.get(sale.money.currency, 0) + values(parts, kept)[0].owed
+            owed[sale.money.currency] = owed.get(sale.money.currency, 0) + deferred(lot, kept)
     return Worth(lots.paid, lots.given, lots.debt, sorted(owed.items()))
 
 
@@ -152,12 +148,6 @@ def sales(*, until: datetime, users: Iterable[int] | None = None) -> dict[int, S
             chunk_size=_CHUNK
         )
     }
-
-
-def transferred(*, until: datetime) -> dict[int, int]:
-    """Return the payments of transferred credits: the payer's original entry, by the sponsor's entry."""
-    rows = TransferredLot.objects.filter(in_entry__created_at__lt=until)
-    return dict(rows.values_list("in_entry", "lot").iterator(chunk_size=_CHUNK))
 
 
 class Returned(NamedTuple):

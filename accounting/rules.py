@@ -4,10 +4,12 @@ The arithmetic of a month, as pure functions: money in minor units, gas in wei, 
 The parts of a divided sum always add up to the sum, and no value is rounded twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
+
+from credits.lots import Lot
 
 _Key = TypeVar("_Key")
 
@@ -45,33 +47,13 @@ def kept_net(money: Collected, returned_minor: int) -> int:
     return money.net_minor - parts_of(money, returned_minor).net
 
 
-class Part(NamedTuple):
-    """Credits of a payment on one account: the number after reversals and transfers, and how many are left unused."""
-
-    kept: int
-    remaining: int
-
-
-class Value(NamedTuple):
-    """A part's share of the kept money: the amount owed to its holder, and the amount earned by use."""
-
-    owed: int
-    earned: int
-
-
-def values(parts: Sequence[Part], kept_minor: int) -> list[Value]:
+def deferred(lot: Lot, kept_minor: int) -> int:
     """
-    Divide the kept money of a payment among the accounts that have its credits.
+    Return the money owed to the holder of a paid lot: the share of the kept money that its unused credits have.
 
-    The amount owed is the share of the kept money that corresponds to unused credits, rounded up, so that revenue is
-    never recognised early. The rest is earned, by the parts with used credits, or by the first part if there are none.
+    It is rounded up, so that revenue is never recognised early.
     """
-    whole, left = sum(part.kept for part in parts), sum(part.remaining for part in parts)
-    owed = -(-kept_minor * left // whole) if whole else 0
-    owed_by = divided(owed, {place: part.remaining for place, part in enumerate(parts)})
-    used = {place: part.kept - part.remaining for place, part in enumerate(parts)}
-    earned_by = divided(kept_minor - owed, used if any(used.values()) else {**dict.fromkeys(used, 0), 0: 1})
-    return [Value(owed_by[place], earned_by[place]) for place in range(len(parts))]
+    return -(-kept_minor * lot.remaining // lot.kept) if lot.kept else 0
 
 
 def divided(total: int, weights: Mapping[_Key, int | Fraction]) -> dict[_Key, int]:

@@ -64,8 +64,6 @@ columns.describe(
         EntrySource.STAFF_ADJUSTMENT: "Adjusted by staff",
         EntrySource.CREDIT_EXPIRY: "Expired",
         EntrySource.DEBT_TRANSFER: "Debt of an earlier account",
-        EntrySource.TRANSFER_OUT: "Transferred to a sponsor",
-        EntrySource.TRANSFER_IN: "Transferred by a member",
     }
 )
 columns.colour("waiting", HoldStatus.HELD)

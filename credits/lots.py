@@ -6,8 +6,7 @@ The rule, version 2:
 1. An entry that adds credits opens a *lot*. A lot of collected money is *paid*, every other lot is *given*.
 2. A use takes given lots before paid ones, and of each kind the oldest first.
 3. An entry that names an earlier one first takes that entry's lot: a clawback the lot of its own invoice, the reversal
-   of an earning the earning's, an expiry the lot that expires. It takes the rest by rule 2. A transfer takes the paid
-   lot that it names, and opens a paid lot with the sponsor; a clawback of transferred credits takes that one first.
+   of an earning the earning's, an expiry the lot that expires. It takes the rest by rule 2.
 4. The rest that no lot covers is *debt*, not a lot: the next credits pay it, the oldest use first.
 5. A charge that is reversed returns to the lots that it took. Reinstated money returns what its clawbacks took, the
    newest clawback first: what they took from other lots, then what they took from its own.
@@ -26,25 +25,16 @@ from credits.models import EntrySource
 
 RULE_VERSION = 2
 # The sources of collected money.
-PAID_SOURCES = frozenset(
-    {EntrySource.SUBSCRIBED_PAYOUT, EntrySource.CREDIT_PURCHASE, EntrySource.TRANSFER_IN}
-)
-EXPIRY, TRANSFER = EntrySource.CREDIT_EXPIRY, EntrySource.TRANSFER_OUT
+PAID_SOURCES = frozenset({EntrySource.SUBSCRIBED_PAYOUT, EntrySource.CREDIT_PURCHASE})
+EXPIRY = EntrySource.CREDIT_EXPIRY
 _CHARGE_REVERSED = "reversal:"
 _EARNING_REVERSED = "reversed-"
 _CLAWBACK, _INVOICE, _EXPIRY = "stripe:clawback:", "stripe:invoice:", "expiry:"
-_TRANSFERRED = "transfer:"
 
 
-def clawback_key(*, invoice_id: str, number: int, lot_entry: int | None = None) -> str:
-    """Return the key of the number-th clawback of an invoice; `lot_entry` opened the lot of transferred credits."""
-    return f"{_CLAWBACK}{invoice_id}:{number}" + (f":{lot_entry}" if lot_entry is not None else "")
-
-
-def transfer_keys(*, transfer_id: int, lot_entry: int) -> tuple[str, str]:
-    """Return the keys of the two entries that transfer credits of a lot: the person's, and the sponsor's."""
-    name = f"{_TRANSFERRED}{transfer_id}:{lot_entry}"
-    return f"{name}:out", f"{name}:in"
+def clawback_key(*, invoice_id: str, number: int) -> str:
+    """Return the key of the number-th clawback of an invoice."""
+    return f"{_CLAWBACK}{invoice_id}:{number}"
 
 
 class Posting(NamedTuple):
@@ -81,8 +71,8 @@ class Lot:
 
     @property
     def kept(self) -> int:
-        """The lot's credits after its own reversals and transfers, used or not."""
-        return self.granted - self.claimed - self.taken[TRANSFER]
+        """The lot's credits after its own reversals, used or not."""
+        return self.granted - self.claimed
 
 
 @dataclass(slots=True, eq=False)
@@ -128,14 +118,6 @@ class Lots:
             held -= reserved
             if lot.remaining > reserved:
                 yield lot, lot.remaining - reserved
-
-    def transferable(self, held: int) -> Iterator[tuple[Lot, int]]:
-        """
-        Yield the paid lots with the credits that a transfer may take of each, oldest first.
-
-        Omits lots of payments of which a part was refunded or disputed.
-        """
-        return ((lot, left) for lot, left in self.unheld(held) if lot.is_paid and not lot.claimed)
 
     def lot_of(self, entry_id: int) -> Lot | None:
         """Return the lot that an entry opened."""
@@ -186,16 +168,9 @@ class Lots:
         """Return the lot of the entry that this entry names, if any."""
         key = posting.key
         if posting.source == EntrySource.PAYOUT_CLAWBACK and key.startswith(_CLAWBACK):
-            invoice, _, *transferred = key.removeprefix(_CLAWBACK).split(":")
-            return (
-                self._by_entry.get(int(transferred[0]))
-                if transferred
-                else self._by_key.get(_INVOICE + invoice)
-            )
+            return self._by_key.get(_INVOICE + key.removeprefix(_CLAWBACK).rsplit(":", 1)[0])
         if posting.source == EntrySource.EARNING_REVERSAL:
             return self._by_key.get(key.removeprefix(_EARNING_REVERSED))
-        if posting.source == TRANSFER:
-            return self._by_entry.get(int(key.removeprefix(_TRANSFERRED).split(":")[1]))
         if posting.source == EXPIRY:
             return self._by_entry.get(int(key.removeprefix(_EXPIRY).rsplit(":", 1)[0]))
         return None
@@ -205,7 +180,7 @@ class Lots:
         self._uses[use.key] = use
         missing = -posting.amount
         if use.own is not None:
-            if use.source not in {EXPIRY, TRANSFER}:
+            if use.source != EXPIRY:
                 use.own.claimed += missing
                 use.own.claims.append(use)
                 self._reversed[use.own] = None

@@ -607,8 +607,6 @@ APPROVAL_LIMITS = {
         "ceiling_day": 5 * _CEILING_REFUND,
     },
 }
-# Paid credits that a person can transfer, and that a sponsor can get, in a UTC day without two members of staff.
-SPONSOR_TRANSFER_PER_DAY = env.integer("SPONSOR_TRANSFER_PER_DAY", default=50_000, minimum=0)
 # After this time a request can no longer be approved.
 APPROVAL_HOURS = 72
 # Receives an e-mail when a request waits for a second person.

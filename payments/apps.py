@@ -8,12 +8,9 @@ class PaymentsConfig(AppConfig):
 
     def ready(self) -> None:
         from payments import checks, metrics  # noqa: F401 - register on import, and need the loaded models
-        from payments.queries import warned_entries
         from payments.services import deletion as ours
-        from sponsors.services import transfers
         from users.services import deletion
 
-        transfers.register_warned(warned_entries)
         deletion.register(
             "payments",
             deletion.AppDeletion(

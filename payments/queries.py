@@ -1,6 +1,5 @@
 """Reads for pages, metrics and the admin. Nothing here writes."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -75,12 +74,6 @@ def paid_for_sponsor(sponsor: Sponsor) -> QuerySet[Payout]:
     """Return the payouts to the sponsor, each with `taken_back`: the credits that clawbacks have taken back."""
     rows = Payout.objects.filter(purchase__sponsor=sponsor).select_related("user", "purchase")
     return rows.annotate(taken_back=Sum("clawbacks__credits", default=0))
-
-
-def warned_entries(entries: Collection[int]) -> QuerySet[Payout, int]:
-    """Return those of the entries that belong to a payout whose payment has a card network's fraud warning."""
-    warned = Payout.objects.filter(entry__in=entries, fraud_warned_at__isnull=False)
-    return warned.values_list("entry_id", flat=True)
 
 
 def offered_packs() -> list[CreditPack]:

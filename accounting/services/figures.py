@@ -14,10 +14,9 @@ from typing import TypeVar
 from django.conf import settings
 
 from accounting import queries
-from accounting.queries import Gas, Owner, Row, Sale
-from accounting.rules import divided, rounded
-from accounting.services.shares import Key, PersonKey, Shares
-from credits.lots import PAID_SOURCES, TRANSFER, Lot, Lots
+from accounting.queries import Gas, Owner, Returned, Row, Sale
+from accounting.rules import deferred, divided, kept_net, rounded
+from credits.lots import PAID_SOURCES, Lot, Lots
 from credits.models import EntrySource
 
 WEI = 10**18
@@ -25,6 +24,10 @@ WEI = 10**18
 DEBT, NOT_CHARGED, FUNDING = "DEBT", "NOT_CHARGED", "FUNDING"
 # The owner of amounts that belong to no account.
 NO_OWNER = Owner(None)
+# The key of a total: a name, and its kind, source or currency.
+Key = tuple[str, ...]
+# An owner, the source of credits, and a currency.
+PersonKey = tuple[Owner, str, str]
 SourceKey = tuple[str, str]
 _Key = TypeVar("_Key")
 
@@ -62,8 +65,7 @@ def kind_of(source: str) -> str:
 
 def figures(*, since: datetime, until: datetime) -> Figures:
     """Compute the figures from `since` until before `until`."""
-    sales = _sales(until)
-    shares = (Shares(sales), Shares(sales))
+    sales = queries.sales(until=until)
     returned = (queries.returned(until=since), queries.returned(until=until))
     erased = (queries.erased_users(until=since), queries.erased_users(until=until))
     gas: dict[int, list[Gas]] = {}
@@ -73,60 +75,56 @@ def figures(*, since: datetime, until: datetime) -> Figures:
     for owner, rows in queries.entries_by_account(until=until):
         place = queries.first_from(rows, since)
         lots = Lots(row.posting for row in rows[:place])
-        opening = _totals(lots, sales)
-        shares[0].add(owner, lots)
+        opening = _totals(lots, sales, returned[0], is_erased=owner.user_id in erased[0])
         for row in rows[place:]:
             lots.post(row.posting)
-        closing = _totals(lots, sales)
-        shares[1].add(owner, lots)
+        closing = _totals(lots, sales, returned[1], is_erased=owner.user_id in erased[1])
         result.opening.update(opening)
         result.closing.update(closing)
         _count_entries(result, rows, place)
         _compare(result, lots, rows)
-        _add_use(result, owner, opening, closing)
+        _add_person(result, owner, opening, closing)
         _add_gas(result, lots, rows, sales, gas.pop(rows[0].account_id, []) if rows else [])
     for left in gas.values():
         _add_gas(result, Lots(), [], sales, left)
     for day, wei in queries.gas_of_funding(since=since, until=until).items():
         result.gas[(NO_OWNER, FUNDING, base_currency()), day] += wei
-    before, after = (shares[at].money(returned[at], erased[at]) for at in (0, 1))
-    result.opening.update(before.totals)
-    result.closing.update(after.totals)
-    for key in {*before.revenue, *after.revenue}:
-        person = result.people.setdefault(key, Counter())
-        person["revenue"] += after.revenue[key] - before.revenue[key]
-    result.people = {key: moved for key, moved in result.people.items() if any(moved.values())}
     return result
 
 
-def _sales(until: datetime) -> dict[int, Sale]:
-    """Return the sale of each paid lot, by the entry that opened the lot on the person's or the sponsor's account."""
-    sales = queries.sales(until=until)
-    return sales | {entry_id: sales[lot] for entry_id, lot in queries.transferred(until=until).items()}
+def _totals(
+    lots: Lots, sales: Mapping[int, Sale], returned: Mapping[int, Returned], *, is_erased: bool
+) -> Counter[Key]:
+    """
+    Return the totals of one account. `sales` has the sale of each paid lot, by the entry that opened the lot.
 
-
-def _totals(lots: Lots, sales: Mapping[int, Sale]) -> Counter[Key]:
+    The money for unused credits of an erased user counts as breakage: these credits will never be used.
+    """
     totals: Counter[Key] = Counter()
     totals["balance",] = lots.given + lots.paid - lots.debt
     for source, owed in lots.debt_by_source().items():
         totals["debt", source] += owed
     for lot in lots:
         kind, (source, currency) = kind_of(lot.source), _source_of(lot, sales)
-        if lot.source == EntrySource.TRANSFER_IN:
-            totals["taken", kind, TRANSFER] -= lot.granted
-        else:
-            totals["granted", kind] += lot.granted
+        totals["granted", kind] += lot.granted
         totals["left", kind] += lot.remaining
         for taken_by, taken in lot.taken.items():
             totals["taken", kind, taken_by] += taken
         totals["used", source, currency] += lot.taken[EntrySource.RELAY_TRANSACTION]
+        if sale := sales.get(lot.entry_id):
+            kept = kept_net(sale.money, returned.get(sale.payout_id, Returned(0, 0)).total)
+            owed = deferred(lot, kept)
+            totals["collected", currency] += sale.money.net_minor
+            totals["returned", currency] += sale.money.net_minor - kept
+            totals["breakage" if is_erased else "deferred", currency] += owed
+            totals["revenue", source, currency] += kept - owed
     return totals
 
 
 def _source_of(lot: Lot, sales: Mapping[int, Sale]) -> SourceKey:
-    """Return the source and currency of a lot; transferred credits have those of their payment."""
+    """Return the source and currency of a lot."""
     sale = sales.get(lot.entry_id)
-    return (sale.source, sale.money.currency) if sale else (lot.source, base_currency())
+    return lot.source, sale.money.currency if sale else base_currency()
 
 
 def _count_entries(result: Figures, rows: Iterable[Row], place: int) -> None:
@@ -144,10 +142,11 @@ def _compare(result: Figures, lots: Lots, rows: list[Row]) -> None:
         )
 
 
-def _add_use(result: Figures, owner: Owner, before: Counter[Key], after: Counter[Key]) -> None:
+def _add_person(result: Figures, owner: Owner, before: Counter[Key], after: Counter[Key]) -> None:
     for key in {*before, *after}:
-        if (moved := after[key] - before[key]) and key[0] == "used":
-            result.people.setdefault((owner, key[1], key[2]), Counter())["used"] += moved
+        if (moved := after[key] - before[key]) and key[0] in {"revenue", "used"}:
+            name, source, currency = key
+            result.people.setdefault((owner, source, currency), Counter())[name] += moved
 
 
 def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, Sale], gas: list[Gas]) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 from accounting.queries import Returned, Sale
 from accounting.rules import parts_of
-from accounting.services.figures import Figures, GasMoney
-from accounting.services.shares import PersonKey
+from accounting.services.figures import Figures, GasMoney, PersonKey
 from accounting.services.ties import Statement, Tie, by_kind
 from credits.models import EntrySource
 
@@ -83,7 +82,6 @@ _TAKEN = (
     ("reversed earnings", EntrySource.EARNING_REVERSAL),
     ("adjustments", EntrySource.STAFF_ADJUSTMENT),
     ("debts taken over", EntrySource.DEBT_TRANSFER),
-    ("transferred", EntrySource.TRANSFER_OUT),
     ("expired", EntrySource.CREDIT_EXPIRY),
 )
 

@@ -100,20 +100,14 @@ class EntrySource(models.TextChoices):
     CREDIT_EXPIRY = "CREDIT_EXPIRY"
     # The debt of a deleted account, which the next account of the same profile takes over: a pair of entries.
     DEBT_TRANSFER = "DEBT_TRANSFER"
-    # Paid credits that a person transfers to a sponsor: a pair of entries for each payment that they came from.
-    TRANSFER_OUT = "TRANSFER_OUT"
-    TRANSFER_IN = "TRANSFER_IN"
 
 
 # Sources that show that a user is more than a free identity: collected money, or a released earning.
 PROOFS = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
-# Sources that reverse them. Transferred credits do not count for the person any more, because a later clawback takes
-# them from the sponsor.
-DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK", "TRANSFER_OUT"]
+# Sources that reverse them.
+DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
 # Sources that are posted far less often than charges and earnings.
-RARE_SOURCES = [
-    "SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT", "TRANSFER_IN"
-]  # fmt: skip
+RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
 # Sources that a timeline shows together with their relay call or check-in.
 OF_OTHER_LISTS = ["RELAY_TRANSACTION", "CREDITS_BACK", "CHECK_IN"]
 

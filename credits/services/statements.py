@@ -183,13 +183,6 @@ WITH wanted AS (
     JOIN credits_account AS account USING (user_id)
 ){POST_WANTED}"""  # noqa: S608 (a statement of our own)
 
-# Post entries of accounts that the caller has locked, in order.
-POST_TO_ACCOUNTS = f"""
-WITH wanted AS (
-    SELECT * FROM unnest(%(accounts)s::bigint[], %(credits)s::bigint[], %(sources)s::text[], %(keys)s::text[])
-        WITH ORDINALITY AS one (account_id, credits, source, key, place)
-){POST_WANTED}"""  # noqa: S608 (a statement of our own)
-
 # Expire credits of the rows (account, version, held, credits, key), but only if the account has not changed since it
 # was read: a use or a hold could have taken the same credits in between.
 EXPIRE = """

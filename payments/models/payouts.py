@@ -217,17 +217,10 @@ class FurtherPayment(models.Model):
 
 
 class Clawback(models.Model):
-    """
-    Credits of a payout that were taken back; negative if they were restored because money was reinstated.
-
-    If `transferred` is set, they were taken from the sponsor that got this lot from the payer.
-    """
+    """Credits of a payout that were taken back; negative if they were restored because money was reinstated."""
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="clawbacks")
     key = models.CharField(max_length=300, unique=True)
-    transferred = models.ForeignKey(
-        "sponsors.TransferredLot", models.PROTECT, null=True, related_name="clawbacks", db_index=False
-    )
     credits = models.BigIntegerField()
     entry = models.OneToOneField("credits.CreditEntry", models.PROTECT, null=True, related_name="clawback")
     created_at = models.DateTimeField()

@@ -3,17 +3,16 @@ Clawbacks take credits and experience back for refunded and disputed money, and 
 
 A payout's clawbacks take back `floor(gained × money returned / money charged)` in total, for credits and for the
 experience of each track. The total depends only on Stripe's current state, so events may arrive in any order, twice or
-not at all. Credits that the payer has transferred to a sponsor are taken from the sponsor first.
+not at all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import Sum
 
 from credits.lots import clawback_key
-from credits.models import CreditEntry, EntrySource
-from credits.services import entries
+from credits.models import EntrySource
 from payments.amounts import clawback_target
 from payments.errors import StaleSnapshot
 from payments.models import Clawback, MoneyReturn, Payout
@@ -22,10 +21,6 @@ from payments.stripe import get_billing_client
 from payments.stripe.client import ReturnedMoney
 from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.services import experience
-from sponsors.rules.transfers import Part, taken
-from sponsors.rules.transfers import returned as returned_to
-from sponsors.services import transfers
-from sponsors.services.transfers import TransferredPart
 
 # How far back refunds and disputes are compared. A dispute may be decided after months.
 LOOKBACK = timedelta(days=180)
@@ -59,62 +54,18 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
         MoneyReturn.objects.create(payout=payout, **change)
     if is_same:
         return
-    key = _post(payout=payout, to_take=to_take, cause=cause, now=now)
+    key = clawback_key(invoice_id=payout.stripe_invoice_id, number=payout.clawbacks.count() + 1)
+    # A few cents can change the experience without changing the credits.
+    entry = (
+        payouts.post_credits(
+            payout=payout, credits=-to_take, source=EntrySource.PAYOUT_CLAWBACK, key=key, reason=cause
+        )
+        if to_take
+        else None
+    )
+    Clawback.objects.create(payout=payout, key=key, credits=to_take, entry=entry, created_at=now)
     _post_experience(payout=payout, experience_by_track=experience_by_track, clawback_key=key)
     payouts.update_allowance(user=payout.user)
-
-
-def _post(*, payout: Payout, to_take: int, cause: str, now: datetime) -> str:
-    """
-    Take credits back from the accounts that got them, or give them back if negative; return the first clawback's key.
-
-    `to_take` may be 0, because a few cents can change the experience without changing the credits.
-    """
-    # A purchase for a sponsor has no transferred parts: the sponsor has all of its credits.
-    moved = (
-        {} if payout.sponsor_id else transfers.lock_parts(user_id=payout.user_id, lot_entry=payout.entry_id)
-    )
-    first = payout.clawbacks.count() + 1
-    rows = [
-        Clawback(
-            payout=payout,
-            key=clawback_key(
-                invoice_id=payout.stripe_invoice_id,
-                number=number,
-                lot_entry=moved[part.lot].in_entry if part.lot else None,
-            ),
-            transferred_id=part.lot,
-            credits=part.credits,
-            created_at=now,
-        )
-        for number, part in enumerate(_parts(payout, to_take, moved), first)
-    ]
-    for row in rows:
-        row.entry = _post_entry(row, moved, cause) if row.credits else None
-        row.save(force_insert=True)
-    return rows[0].key
-
-
-def _parts(payout: Payout, to_take: int, moved: Mapping[int, TransferredPart]) -> list[Part]:
-    if not moved or not to_take:
-        return [Part(None, to_take)]
-    if to_take > 0:
-        return taken(to_take, [Part(part.pk, part.credits) for part in moved.values()])
-    earlier = payout.clawbacks.order_by("pk").values_list("transferred", "credits")
-    return [Part(part.lot, -part.credits) for part in returned_to(-to_take, [Part(*row) for row in earlier])]
-
-
-def _post_entry(row: Clawback, moved: Mapping[int, TransferredPart], cause: str) -> CreditEntry:
-    source = EntrySource.PAYOUT_CLAWBACK
-    if row.transferred_id is None:
-        return payouts.post_credits(
-            payout=row.payout, credits=-row.credits, source=source, key=row.key, reason=cause
-        )
-    transfers.count_clawback(lot=row.transferred_id, credits=row.credits)
-    sponsor_id = moved[row.transferred_id].sponsor_id
-    return entries.move_of_sponsor(
-        sponsor_id=sponsor_id, credits=-row.credits, source=source, key=row.key, reason=cause
-    )
 
 
 def payout_of(returned: ReturnedMoney) -> Payout | None:

@@ -27,7 +27,6 @@ from payments.models import Payout, Refund
 from payments.services import clawbacks
 from payments.stripe import get_billing_client
 from rewards import queries as rewards_queries
-from sponsors.services import transfers
 from users.models import User
 
 _Status = Refund.Status
@@ -43,14 +42,12 @@ class Preview:
     returned_minor: int
     taken_before: int
     credits: int
-    # The part of `credits` that is taken from sponsors to which the payer has transferred it.
-    from_sponsors: int
     available: int
     debt_limit: int
 
     @property
     def available_after(self) -> int:
-        return self.available - (self.credits - self.from_sponsors)
+        return self.available - self.credits
 
     @property
     def owed_after(self) -> int:
@@ -87,14 +84,12 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
         raise NotRefundable(f"At most {shown} of this payment can be refunded.", left=left)
     after = replace(returned, refunded_minor=returned.refunded_minor + amount)
     taken_before = payout.credits_taken_back()
-    to_take = clawbacks.credits_to_take(payout=payout, returned=after) - taken_before
     return Preview(
         payout=payout,
         amount_minor=amount,
         returned_minor=returned.total_minor,
         taken_before=taken_before,
-        credits=to_take,
-        from_sponsors=min(max(0, to_take), transfers.left_of(lot_entry=payout.entry_id)),
+        credits=clawbacks.credits_to_take(payout=payout, returned=after) - taken_before,
         available=CreditAccount.objects.get(entries=payout.entry_id).available,
         # Sponsors have no debt limit: a sponsor that owes credits pays for no calls.
         debt_limit=0 if payout.sponsor_id else rewards_queries.debt_limit_of(user=payout.user, now=now),

@@ -1,9 +1,9 @@
 """Sponsors and their policies in the admin: one person opens a sponsor; funds and terms need a second approval."""
 
 from gateway.admin import navigation
-from sponsors.admin import calls, members, policies, sponsors, transfers
+from sponsors.admin import calls, members, policies, sponsors
 
-__all__ = ["calls", "members", "policies", "sponsors", "transfers"]
+__all__ = ["calls", "members", "policies", "sponsors"]
 
 navigation.register(
     "Sponsors",
@@ -16,7 +16,6 @@ navigation.register(
         "sponsors.VoucherSigner": "signature",
         "sponsors.Verifier": "fact_check",
         "sponsors.SponsoredCall": "send",
-        "sponsors.Transfer": "move_down",
         "sponsors.Usage": "data_usage",
         "sponsors.RefusalCount": "block",
     },

@@ -1,12 +1,12 @@
 """
 Who may use a sponsor's endpoints, `/api/sponsors/{name}/…`.
 
-    class FundsViewSet(SponsorViewSet):
-        @action(detail=False, methods=["post"], url_path="transfer", writes=Right.MANAGE)
-        def transfer(self, request: Request, name: str) -> Response:
-            transfers.start(sponsor=self.access.sponsor, user=self.access.payer(), …)
+    class PurchaseViewSet(SponsorViewSet):
+        @action(detail=False, methods=["post"], url_path="purchases", writes=Right.MANAGE)
+        def purchases(self, request: Request, name: str) -> Response:
+            purchases.start(sponsor=self.access.sponsor, user=self.access.payer(), …)
 
-    router.register(SPONSOR_PATH, FundsViewSet, basename="sponsor-funds")
+    router.register(SPONSOR_PATH, PurchaseViewSet, basename="sponsor-purchases")
 
 Without `reads` and `writes`, GET needs `Right.READ`, and every other method `Right.MANAGE`. A member sends an access
 token, a member without a profile a session token, and a server an API key.
@@ -148,16 +148,14 @@ class SponsorAccess:
 
     def payer(self) -> User:
         """
-        Return the member who sent the request and has a profile, whose card or credits can pay.
+        Return the member who sent the request and has a profile, whose card can pay.
 
         Raises:
             PermissionDenied: the request was sent with an API key, or by a member without a profile.
         """
         user = self.person()
         if user.profile_address is None:
-            raise PermissionDenied(
-                "Only a member with a profile can do this, because its card or credits pay."
-            )
+            raise PermissionDenied("Only a member with a profile can do this, because its card pays.")
         return user
 
 

@@ -9,7 +9,6 @@ from sponsors.api.figures import FiguresViewSet
 from sponsors.api.keys import KeyViewSet
 from sponsors.api.members import MembershipViewSet, MemberViewSet
 from sponsors.api.simulator import SimulatorViewSet
-from sponsors.api.transfers import TransferViewSet
 
 router = ApiRouter()
 router.register("api", MembershipViewSet, basename="sponsors")
@@ -21,5 +20,4 @@ router.register(SPONSOR_PATH, SimulatorViewSet, basename="sponsor-simulator")
 router.register(SPONSOR_PATH, ExportViewSet, basename="sponsor-export")
 router.register(SPONSOR_PATH, KeyViewSet, basename="sponsor-keys")
 router.register(SPONSOR_PATH, AlarmViewSet, basename="sponsor-alarm")
-router.register(SPONSOR_PATH, TransferViewSet, basename="sponsor-transfers")
 urlpatterns = router.urls

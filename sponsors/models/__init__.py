@@ -1,4 +1,4 @@
-"""Sponsors: members and keys, policies and their usage, and transfers of credits to sponsors."""
+"""Sponsors: members and keys, policies and their usage."""
 
 from sponsors.models.members import ApiKey, Member, MemberSession, Sponsor
 from sponsors.models.policies import (
@@ -16,7 +16,6 @@ from sponsors.models.policies import (
     Verifier,
     VoucherSigner,
 )
-from sponsors.models.transfers import Transfer, TransferredLot
 
 __all__ = [
     "FOLLOWS",
@@ -31,8 +30,6 @@ __all__ = [
     "RefusalCount",
     "Sponsor",
     "SponsoredCall",
-    "Transfer",
-    "TransferredLot",
     "Usage",
     "UsageScope",
     "UsedVoucher",

@@ -7,12 +7,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from django.db.models import QuerySet, Sum
-from django.db.models.functions import Coalesce
-
 from gateway.common import db
 from gateway.common.statements import Statements
-from sponsors.models import Sponsor, Transfer, UsedVoucher, VoucherSigner
+from sponsors.models import Sponsor, UsedVoucher, VoucherSigner
 from sponsors.rules.policies import Holding, Limits, PolicyVersion, Profiles, Target, Usage
 
 
@@ -132,9 +129,3 @@ def _usage(parts: dict[str, list[int]]) -> Usage:
         window=used.get("window", 0),
         campaign=used.get("campaign", 0),
     )
-
-
-def transfers_to(sponsor: Sponsor) -> QuerySet[Transfer]:
-    """Return the transfers to the sponsor, each with `clawed_back`: credits that clawbacks have taken since."""
-    rows = Transfer.objects.filter(sponsor=sponsor).select_related("user")
-    return rows.annotate(clawed_back=Coalesce(Sum("lots__clawed_back"), 0))

@@ -10,7 +10,6 @@ from typing import Any
 from django.db.models import F, Q, Sum
 
 from accounting.models import Month
-from accounting.rules import divided
 from accounting.services.closing import digest_of
 from credits.lots import EXPIRY, Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot
@@ -18,7 +17,7 @@ from credits.services.expiry import NOTICE, lifetime
 from payments.models import Clawback, MoneyReturn, Payout, Purchase
 from payments.services.top_ups import COOLDOWN
 from relay.models import Attempt, TopUp
-from sponsors.models import SponsoredCall, TransferredLot
+from sponsors.models import SponsoredCall
 from tests.accounting.timeline import Timeline, sheet, total, without_zeros
 from users.models import AccountDeletion
 
@@ -36,14 +35,9 @@ def books(until: datetime) -> Sums:
         key = (payout.source, payout.currency)
         back = payout.amount_minor * min(returned[payout.pk], payout.charged_minor) // payout.charged_minor
         kept, sold = payout.amount_minor - back, payout.credits - clawed[payout.pk]
-        [own, *moved] = left[payout.entry_id]
-        whole = own + sum(moved)
-        owed = ceil(Fraction(kept * whole, sold)) if whole else 0
-        # Credits that were transferred are still owed to the sponsor. The cents that no account has wholly go to the
-        # largest remainders, of which the payer's comes first.
-        lost = divided(owed, dict(enumerate([own, *moved])))[0]
-        if payout.entry.account.user_id not in erased:
-            lost = 0
+        unused = left[payout.entry_id]
+        owed = ceil(Fraction(kept * unused, sold)) if unused else 0
+        lost = owed if payout.entry.account.user_id in erased else 0
         sums["collected", *key] += payout.amount_minor
         sums["returned", *key] += back
         sums["lost", *key] += lost
@@ -52,18 +46,10 @@ def books(until: datetime) -> Sums:
     return sums
 
 
-def _left_by_payment(until: datetime) -> dict[int, list[int]]:
-    """Return the credits that are left of each payment: with its owner, and in each lot that was transferred of it."""
-    left: dict[int, list[int]] = {}
-    moved = dict(TransferredLot.objects.values_list("in_entry", "lot"))
-    for account in CreditAccount.objects.order_by("pk"):
-        for lot in Lots(_postings(account.pk, until)):
-            own = left.setdefault(moved.get(lot.entry_id, lot.entry_id), [0])
-            if lot.entry_id in moved:
-                own.append(lot.remaining)
-            else:
-                own[0] = lot.remaining
-    return left
+def _left_by_payment(until: datetime) -> dict[int, int]:
+    """Return the credits that are left of each payment, by its entry."""
+    accounts = CreditAccount.objects.order_by("pk")
+    return {lot.entry_id: lot.remaining for account in accounts for lot in Lots(_postings(account.pk, until))}
 
 
 def _by_payout(until: datetime) -> tuple[Counter[int], Counter[int]]:

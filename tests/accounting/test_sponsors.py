@@ -21,7 +21,6 @@ from relay.models import Attempt
 from sponsors.models import Sponsor
 from sponsors.queries.exports import Row, call_rows, entry_rows
 from sponsors.rules.policies import sponsor_part
-from sponsors.services import transfers
 from tests.accounting.books import month_ties
 from tests.accounting.timeline import months, sheet
 from tests.accounting.world import World
@@ -156,56 +155,6 @@ def test_a_month_from_a_pack_to_its_refund_ties_to_stripe_the_ledger_and_the_exp
     assert (row["credits used"], row["gas"]) == (used, Decimal(gas) / 10**18)
     assert row["revenue"] == Decimal(kept - owed) / 100
     assert not CreditEntry.objects.filter(account__user=payer.user).exists()
-
-
-def test_a_month_with_a_transfer_and_its_refund_divides_the_payment_between_person_and_sponsor(
-    stripe: FakeBilling,
-) -> None:
-    world, sponsor = World(stripe, 1), make_sponsor(0)
-    begins, ends = months(world.now, 1)
-    [payer], terms = world.payers, make_policy(sponsor, call_credits=10**9)
-    currency, amount = world.currencies[payer.user.pk], random.randint(1_000, 4_000)
-    with world.dated():
-        order = Order(amount, currency)
-        purchases.buy(user=payer.user, order=order, key=secrets.token_hex(8), now=world.now)
-    world.deliver()
-    (payout,) = payer.purchases
-    moved, back = random.randint(payout.credits // 2, payout.credits - 10), random.randint(1, amount // 4)
-    used = random.randint(1, moved // 3)
-    with world.dated():
-        transfers.start(
-            sponsor=sponsor, user=payer.user, credits=moved, key=secrets.token_hex(8), now=world.now
-        )
-        hold = world.sponsored_hold(payer, terms, used)
-        gas = _gas(world.mine(payer, hold, used))
-        world.settle(hold, used)
-    stripe.refund(payout.stripe_payment_intent_id, back)
-    world.deliver()
-
-    month = _close(world, begins, ends)
-
-    clawed, kept = payout.credits * back // amount, amount - back
-    assert CreditAccount.objects.get(sponsor=sponsor).balance == moved - used - clawed
-    assert payer.balance == payout.credits - moved
-    owed = -(-kept * (payout.credits - clawed - used) // (payout.credits - clawed))
-    (money,) = sheet(month, "liability")
-    assert (money["collected"], money["returned"], money["earned by use"], money["closing"]) == (
-        amount,
-        -back,
-        owed - kept,
-        owed,
-    )
-    paid = next(row for row in sheet(month, "credits") if row["kind"] == "paid")
-    assert (paid["added"], paid["transferred"], paid["used by calls"], paid["clawbacks"]) == (
-        payout.credits,
-        0,
-        -used,
-        -clawed,
-    )
-    # All of the revenue is the sponsor's, who alone has used credits; its source is the payment's.
-    [row] = [row for row in sheet(month, "people") if row["credits used"] or row["revenue"]]
-    assert (row["sponsor"], row["source"], row["credits used"]) == (sponsor.slug, "CREDIT_PURCHASE", used)
-    assert (row["revenue"], int(row["gas"])) == (kept - owed, gas)
 
 
 def test_a_call_costs_on_average_what_its_user_and_its_sponsor_pay_together(stripe: FakeBilling) -> None:

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -10,7 +9,6 @@ from django.conf import settings
 from credits.models import CreditAccount, CreditHold, ExpiryRule
 from credits.queries import debt_terms
 from credits.services import entries, holds
-from credits.services.transfers import ReadLots
 from gateway.staff import approvals
 from payments.errors import AuthenticationRequired, BillingUnavailable, CardDeclined, PaymentMethodRequired
 from payments.models import Payout, Subscription
@@ -18,10 +16,9 @@ from payments.services import deletion, purchases, top_ups
 from payments.services.purchases import Order
 from payments.services.top_ups import Terms
 from relay.models import Attempt, RelayTransaction, TopUp
-from sponsors.errors import TransferWaits
 from sponsors.models import Sponsor
 from sponsors.rules.policies import sponsor_part
-from sponsors.services import funding, holding, transfers
+from sponsors.services import funding, holding
 from tests.accounting.timeline import Timeline
 from tests.credits.holding import place_hold
 from tests.database import tamper
@@ -70,8 +67,7 @@ class World(Timeline):
         moves = [
             self.subscribe, self.buy, self.buy, self.consent, self.change_card, self.earn, self.earn, self.call,
             self.call, self.call, self.call, self.refund, self.dispute, self.adjust, self.reverse, self.fund,
-            self.fund_sponsor, self.sponsored_call, self.sponsored_call, self.sponsored_call, self.transfer,
-            self.transfer,
+            self.fund_sponsor, self.sponsored_call, self.sponsored_call, self.sponsored_call,
         ]  # fmt: skip
         move = self.leave if self.chance.random() < 0.003 else self.chance.choice(moves)
         with self.dated():
@@ -105,18 +101,6 @@ class World(Timeline):
         self._pay(payer, press)
         if self.chance.random() < 0.3:
             self._pay(payer, press)
-
-    def transfer(self, payer: Payer) -> None:
-        """Transfer what the person has paid for to a sponsor, or a part of it, if anything is free."""
-        lots = ReadLots(user_id=payer.user.pk).lots
-        held = CreditAccount.objects.get(user=payer.user).held
-        if free := sum(left for _, left in lots.transferable(held)):
-            moved = free if self.chance.random() < 0.3 else self.chance.randint(1, free)
-            sponsor = self.chance.choice(self.terms).policy.sponsor
-            with suppress(TransferWaits):
-                transfers.start(
-                    sponsor=sponsor, user=payer.user, credits=moved, key=secrets.token_hex(8), now=self.now
-                )
 
     def _pay(self, payer: Payer, act: Callable[[], object]) -> None:
         """Pay; where the card cannot, its holder confirms, captures another one, or gives up."""

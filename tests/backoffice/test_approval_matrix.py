@@ -23,7 +23,7 @@ from backoffice.roles import ROLES
 from checkin.models import DropTable
 from checkin.services import drop_tables
 from credits.models import CreditEntry, ExpiryRule, UnbackedCeiling
-from credits.services import adjustments, entries
+from credits.services import adjustments
 from earnings.models import AdNetwork, Postback
 from earnings.services import earnings, networks, push, unassigned
 from gateway.chain.signing import set_signer
@@ -37,12 +37,11 @@ from relay.models import Relayer
 from relay.services.fleet import relayers
 from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
-from sponsors.models import Policy, PolicyVersion, Sponsor, Transfer, Verifier, VoucherSigner
-from sponsors.services import funding, transfers
+from sponsors.models import Policy, PolicyVersion, Sponsor, Verifier, VoucherSigner
+from sponsors.services import funding
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.earnings.ad_networks import new_reward, set_up
 from tests.factories import RelayerFactory, UserFactory, make, random_address
-from tests.sponsors.sponsorships import make_sponsor
 from tests.staff import approve, browser_of, confirm, confirmed, member, messages_of
 from users.models import Invitation, Phone, TrustedImplementation, User
 from users.services import staff
@@ -232,18 +231,6 @@ def _sponsor() -> Scene:
     )
 
 
-def _transfer() -> Scene:
-    person = UserFactory.create()
-    entries.grant(user=person, credits=BELOW, source="CREDIT_PURCHASE", key=secrets.token_hex(8))
-    row = Transfer.objects.create(
-        user=person, sponsor=make_sponsor(0), credits=BELOW, status="waiting", created_at=timezone.now()
-    )
-    return Scene(
-        lambda actor, _: transfers.request(transfer=row, actor=actor, reason="x", key=secrets.token_hex(8)),
-        CreditEntry.objects.filter(source="TRANSFER_IN").exists,
-    )
-
-
 def _credit_pack() -> Scene:
     pack = CreditPack.objects.order_by("pk")[0]
     changed = CreditPack.objects.filter(pk=pack.pk, bonus_credits=321)
@@ -369,7 +356,6 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "import_earnings": _link_or_report("import_earnings"),
     "issue_network_address": _network("issue_network_address"),
     "mint_visit_link": _link_or_report("mint_visit_link"),
-    "move_transfer": _transfer,
     "publish_drop_table": _drop_table,
     "refund_payout": _refund,
     "release_beyond_cap": _release_beyond_cap,

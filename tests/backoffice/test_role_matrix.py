@@ -79,7 +79,6 @@ MATRIX = {
     "sponsors.Verifier": Row(ALL, add="fS", actions={"create_secret": "fS", "remove_verifier": "foS"}),
     "sponsors.SponsoredCall": Row(ALL),
     "sponsors.Usage": Row(ALL),
-    "sponsors.Transfer": Row(ALL, actions={"move_transfer": "sS", "refuse_transfer": "sS"}),
     "credits.ExpiryRule": Row(ALL, add="fS"),
     "credits.ExpiringLot": Row(ALL),
     "credits.CreditHold": Row(ALL, actions={"release_orphaned_hold": "oS"}),

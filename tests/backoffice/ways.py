@@ -34,8 +34,6 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("Verifier", "add_verifier", "add"),
     ("Verifier", "signs questions of an approved verifier", "create_secret"),
     ("Verifier", "only takes away", "remove_verifier"),
-    ("Transfer", "move_transfer", "move_transfer"),
-    ("Transfer", "only ends", "refuse_transfer"),
     ("CreditHold", "returns credits that nothing can spend", "release_orphaned_hold"),
     ("ReconciliationRun", "compares", "run"),
     ("Badge", "save_badge", "add", "change"),

@@ -17,7 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from credits.services import holds
 from relay.models import RelayTransaction
-from sponsors.models import ApiKey, Member, MemberSession, Policy, Sponsor, SponsoredCall, Transfer
+from sponsors.models import ApiKey, Member, MemberSession, Policy, Sponsor, SponsoredCall
 from sponsors.services import members, refusals
 from tests.browser.accessibility import violations
 from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, holding, whole, window_of
@@ -282,28 +282,6 @@ def test_a_manager_sets_the_alarm_and_is_told_where_to_save_a_card(browser: Brow
         ).to_be_visible()
         assert len(set(shop.keys)) == 1
         assert violations(page) == []
-
-
-def test_an_owner_withdraws_a_transfer_that_waits_and_not_that_of_another(
-    browser: Browser, holder: Holder
-) -> None:
-    with window_of(browser, holder, size=PHONE) as page:
-        sponsor = owned(holder, page)
-        for user in (holder.user, UserFactory.create()):
-            Transfer.objects.create(
-                user=user,
-                sponsor=sponsor,
-                credits=random.randint(1_000, 9_999),
-                status="waiting",
-                created_at=now(),
-            )
-        page.goto(f"{holder.base_url}{SPONSOR}#funds")
-        page.get_by_role("button", name="Withdraw", exact=True).click()
-        expect(page.get_by_role("table", name="Credits from owners")).to_contain_text("Withdrawn")
-        expect(page.get_by_role("button", name="Withdraw", exact=True)).to_have_count(0)
-        assert violations(page) == []
-        statuses = Transfer.objects.order_by("pk").values_list("status", flat=True)
-        assert list(statuses) == ["withdrawn", "waiting"]
 
 
 def test_an_invited_person_sets_up_password_and_phone_and_signs_in_without_a_wallet(

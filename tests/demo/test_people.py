@@ -49,8 +49,6 @@ def test_generated_people_have_weeks_of_history_in_all_states_that_adds_up(
         EntrySource.CHECK_IN,
         EntrySource.CREDIT_EXPIRY,
         EntrySource.DEBT_TRANSFER,
-        EntrySource.TRANSFER_OUT,
-        EntrySource.TRANSFER_IN,
     }
     assert sources >= set(EntrySource) - _PAID_ELSEWHERE - absent
     states = set(Postback.objects.values_list("state", flat=True))

@@ -7,10 +7,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.exceptions import ValidationError
 from django.test import Client
-from django.utils import timezone
 
 from gateway.staff import audit
-from sponsors.models import Member, Policy, PolicyVersion, Transfer, VoucherSigner
+from sponsors.models import Member, Policy, PolicyVersion, VoucherSigner
 from sponsors.services import signers
 from tests.factories import UserFactory, make, random_address
 from tests.sponsors.api.callers import call, member_of
@@ -136,20 +135,6 @@ def test_policies_are_named_with_their_sponsor(finance: Client) -> None:
     assert f">{name}</option>" in re.sub(
         r"\s*(\S+)\s*</option>", r"\1</option>", finance.get(ADD_VERSION).content.decode()
     )
-
-
-def test_a_request_to_move_a_transfer_is_named_by_the_sponsor(finance: Client) -> None:
-    sponsor, person = make_sponsor(), UserFactory.create()
-    row = Transfer.objects.create(
-        user=person,
-        sponsor=sponsor,
-        credits=1_000 + secrets.randbelow(9_000),
-        status="waiting",
-        created_at=timezone.now(),
-    )
-    confirm(browser_of(member("support")), "sponsors_transfer", "move_transfer", row)
-    page = finance.get("/admin/gateway_admin/approvalrequest/").content.decode()
-    assert f"{row.credits:,} credits to {sponsor.slug}" in page
 
 
 def test_what_members_do_with_members_and_keys_is_in_the_log_of_staff(finance: Client) -> None:

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from django.db.models import F, QuerySet, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 
 from credits.models import Allowance, CreditEntry, EntrySource
 from credits.queries import paid_period
@@ -13,7 +12,6 @@ from payments.amounts import payout_credits
 from payments.models import BillingOperation, Clawback, Payout, PeriodTotals, StripeEvent
 from payments.services.payouts import NEWEST_FIRST, paid_period_of
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages
-from sponsors.models import TransferredLot
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -51,23 +49,13 @@ def _payouts(window: Window) -> Iterator[Finding]:
 
 def _clawbacks(window: Window) -> Iterator[Finding]:
     rows = Clawback.objects.filter(created_at__gte=window.since, entry_id__isnull=False)
-    for page in pages(
-        rows.select_related("payout__purchase", "transferred__transfer").order_by("pk").iterator()
-    ):
+    for page in pages(rows.select_related("payout__purchase").order_by("pk").iterator()):
         entries = _entries_by_id([clawback.entry_id for clawback in page if clawback.entry_id])
         for clawback in page:
             ids = {"clawback": clawback.key, "invoice": clawback.payout.stripe_invoice_id}
-            posting = (*_owner_of_clawback(clawback), EntrySource.PAYOUT_CLAWBACK, -clawback.credits)
+            posting = (*_owner(clawback.payout), EntrySource.PAYOUT_CLAWBACK, -clawback.credits)
             entry = entries.get(clawback.entry_id or 0)
             yield from _entry_differences(Rule.CLAWBACK_ENTRY, posting, entry, ids)
-    lots = TransferredLot.objects.annotate(taken=Coalesce(Sum("clawbacks__credits"), 0))
-    for lot in lots.exclude(clawed_back=F("taken")).order_by("pk").iterator():
-        yield Finding(
-            rule=Rule.CLAWBACK_ENTRY,
-            have=f"{lot.clawed_back} credits are counted as clawed back",
-            wanted=f"{lot.taken}, by its clawbacks",
-            ids={"transferred lot": str(lot.pk), "transfer": str(lot.transfer_id)},
-        )
 
 
 def _entries(window: Window) -> Iterator[Finding]:
@@ -93,12 +81,6 @@ def _entries_by_id(entry_ids: list[int]) -> dict[int, CreditEntry]:
 def _owner(payout: Payout) -> tuple[int | None, int | None]:
     """Return the user or the sponsor that has the credits."""
     return (payout.user_id if payout.sponsor_id is None else None), payout.sponsor_id
-
-
-def _owner_of_clawback(clawback: Clawback) -> tuple[int | None, int | None]:
-    if clawback.transferred is None:
-        return _owner(clawback.payout)
-    return None, clawback.transferred.transfer.sponsor_id
 
 
 def _entry_differences(

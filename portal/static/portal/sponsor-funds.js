@@ -1,24 +1,22 @@
-// A sponsor's funds: the alarm for low credits, packs that members buy, owners' credits, and invoices.
+// A sponsor's funds: the alarm for low credits, packs that members buy, and invoices.
 
 import { actionButton, actions, field, form, h, panel, quiet, table } from "./dom.js";
-import { credits, date, likelyCurrency, money, number, t, unixDate } from "./text.js";
+import { credits, likelyCurrency, money, number, t, unixDate } from "./text.js";
 
 export async function show(context) {
   const { session, path, draw } = context;
-  const [{ rights }, alarm, offer, invoices, transfers] = await Promise.all([
+  const [{ rights }, alarm, offer, invoices] = await Promise.all([
     session.get(`${path}/overview`),
     session.get(`${path}/alarm`),
-    // A card and credits of one's own belong to a profile.
+    // A card belongs to a profile.
     session.address ? ifOffered(session.get("/api/payments/packs")) : null,
     session.get(`${path}/invoices`),
-    session.get(`${path}/transfers`),
   ]);
   const mayChange = rights.includes("manage");
   draw(
     alarmed(alarm, mayChange, context),
     mayChange && offer?.packs.length > 0 && packs(offer.packs, context),
     paid(invoices.results, context),
-    transferred(transfers.results, Boolean(session.address) && rights.includes("own"), context),
   );
 }
 
@@ -160,94 +158,5 @@ function paid(rows, { session, path, report }) {
           rows,
         )
       : quiet(t("No purchases yet. The operator can also add credits.")),
-  );
-}
-
-const TRANSFER_STATES = {
-  waiting: t("Waits for the operator"),
-  moved: t("Done"),
-  refused: t("Refused"),
-  withdrawn: t("Withdrawn"),
-};
-
-/** Each click is one transfer: a retry after a lost answer sends the same idempotency key. */
-function transferred(rows, isOwner, { session, path, again, report }) {
-  let [key, last] = [crypto.randomUUID(), null];
-  const transfer = async (wanted) => {
-    if (wanted !== last) [key, last] = [crypto.randomUUID(), wanted];
-    const done = await session.post(
-      `${path}/transfers`,
-      { credits: Number(wanted) },
-      { "Idempotency-Key": key },
-    );
-    last = null;
-    await again();
-    report(
-      done.status === "moved"
-        ? t("{credits} were added to the sponsor's account.", { credits: credits(done.credits) })
-        : t("This transfer exceeds the daily limit and waits for the operator's approval."),
-    );
-  };
-  const withdraw = async (row) => {
-    await session.delete(`${path}/transfers/${row.id}`);
-    await again();
-    report(t("The transfer was withdrawn. Nothing was moved."));
-  };
-  const isOwn = (row) =>
-    row.status === "waiting" && row.profile?.toLowerCase() === session.address.toLowerCase();
-  const checks = ({ transfer: value }) =>
-    /^[1-9]\d{0,14}$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0.");
-  const given = (row) =>
-    row.clawedBack > 0
-      ? [" ", h("span", { class: "bad" }, t("({credits} taken back)", { credits: number(row.clawedBack) }))]
-      : "";
-  return panel(
-    t("Credits from owners"),
-    isOwner
-      ? form(
-          {
-            button: t("Transfer"),
-            kind: "plain",
-            checks,
-            action: ({ transfer: value }) => transfer(value.trim()),
-            report,
-          },
-          h(
-            "p",
-            { class: "quiet" },
-            t(
-              "You can transfer credits that you have paid for. If a payment is refunded or disputed, its credits are taken back from the sponsor.",
-            ),
-          ),
-          field(
-            t("Credits to transfer"),
-            h("input", { name: "transfer", inputmode: "numeric", autocomplete: "off" }),
-          ),
-        )
-      : quiet(t("Owners can transfer credits from their own account.")),
-    rows.length > 0 &&
-      table(
-        t("Credits from owners"),
-        [
-          { label: t("Date"), cell: (row) => date(row.createdAt) },
-          {
-            label: t("Credits"),
-            number: true,
-            cell: (row) => h("span", {}, number(row.credits), given(row)),
-          },
-          {
-            label: t("State"),
-            cell: (row) => [
-              TRANSFER_STATES[row.status],
-              isOwner &&
-                isOwn(row) && [
-                  " ",
-                  actionButton(t("Withdraw"), () => withdraw(row), report, { kind: "plain small" }),
-                ],
-            ],
-          },
-        ],
-        rows,
-      ),
   );
 }

@@ -17,8 +17,6 @@ export const SOURCES = {
   PAYOUT_CLAWBACK: t("Refund or dispute"),
   STAFF_ADJUSTMENT: t("Corrected by support"),
   DEBT_TRANSFER: t("Owed by an earlier account"),
-  TRANSFER_OUT: t("Transferred to a sponsor"),
-  TRANSFER_IN: t("Transferred by a member"),
 };
 
 export const BONUSES = {
@@ -142,16 +140,6 @@ export const PROBLEMS = {
   "sponsor-no-mail": t("This service sends no e-mail. Add members by their profiles instead."),
   "sponsor-sign-in": t("The sponsor's name, the e-mail address, the password or the code is wrong."),
   "sponsor-too-many-keys": t("The sponsor has as many keys as it can have. Revoke one first."),
-  "sponsor-transfer-credits": t(
-    "You have too few credits to transfer. Only credits that you have paid for count, of payments that were not refunded or disputed.",
-  ),
-  "sponsor-transfer-ended": t("The transfer has already ended and cannot be withdrawn."),
-  "sponsor-transfer-waiting": t(
-    "This transfer exceeds the daily limit, and an earlier one of yours to this sponsor waits for approval. Transfer less, or wait.",
-  ),
-  "sponsor-transfer-warned": t(
-    "A card network has warned of fraud in one of your payments. Its credits stay on your account, where you can use them. Transfer less, or contact support.",
-  ),
   "too-many-endpoints": t("The sponsor has as many endpoints as it can have. Delete one first."),
   "unknown-pack": t("This pack is not sold any more. Choose another one."),
   "too-many-requests": t("Too many attempts. Wait a moment, then try again."),

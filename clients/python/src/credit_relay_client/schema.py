@@ -145,11 +145,6 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-sign-in",
     "sponsor-target",
     "sponsor-too-many-keys",
-    "sponsor-transfer-credits",
-    "sponsor-transfer-ended",
-    "sponsor-transfer-key",
-    "sponsor-transfer-waiting",
-    "sponsor-transfer-warned",
     "sponsor-unknown",
     "sponsor-unreadable",
     "sponsor-verifier",
@@ -386,8 +381,6 @@ CreditSourceEnum: TypeAlias = Literal[
     "STAFF_ADJUSTMENT",
     "CREDIT_EXPIRY",
     "DEBT_TRANSFER",
-    "TRANSFER_OUT",
-    "TRANSFER_IN",
 ]
 
 
@@ -508,8 +501,6 @@ EntrySourceEnum: TypeAlias = Literal[
     "STAFF_ADJUSTMENT",
     "CREDIT_EXPIRY",
     "DEBT_TRANSFER",
-    "TRANSFER_OUT",
-    "TRANSFER_IN",
 ]
 
 EventsEnum: TypeAlias = Literal[
@@ -830,12 +821,6 @@ class NewPurchaseRequest(TypedDict):
     currency: NotRequired[str | None]
 
 
-class NewTransferRequest(TypedDict):
-    """The credits to transfer."""
-
-    credits: int
-
-
 NextStepEnum: TypeAlias = Literal[
     "nothing", "subscribe", "capture-card", "confirm", "pay", "refunded", "disputed", "not-paid"
 ]
@@ -949,12 +934,6 @@ class PaginatedSponsorInvoiceList(TypedDict):
     next: str | None
     previous: str | None
     results: "list[SponsorInvoice]"
-
-
-class PaginatedTransferList(TypedDict):
-    next: str | None
-    previous: str | None
-    results: "list[Transfer]"
 
 
 PausedReasonEnumOrEmpty: TypeAlias = Literal[
@@ -1535,20 +1514,6 @@ class TransactionStatus(TypedDict):
     failureDetail: str
     paidBy: str
 
-
-class Transfer(TypedDict):
-    """A transfer of paid credits to the sponsor."""
-
-    id: int
-    profile: str | None
-    credits: int
-    clawedBack: int
-    status: "TransferStatusEnum"
-    createdAt: str
-    endedAt: str | None
-
-
-TransferStatusEnum: TypeAlias = Literal["waiting", "moved", "refused", "withdrawn"]
 
 TypeEnum: TypeAlias = Literal[
     "EXPERIENCE",

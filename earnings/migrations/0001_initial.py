@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("credits", "0001_initial"),
+        ("credits", "0002_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -92,17 +92,15 @@ class Migration(migrations.Migration):
                 (
                     "per_event_cap",
                     models.BigIntegerField(
-                        blank=True,
-                        help_text="Maximum credits of one event; a larger one is stored and refused.",
-                        null=True,
+                        default=25000,
+                        help_text="Credits of one event at most; a larger one is held until two people release it.",
                     ),
                 ),
                 (
                     "daily_cap",
                     models.BigIntegerField(
-                        blank=True,
-                        help_text="Maximum credits per user and UTC day; an event that exceeds it is stored and refused.",
-                        null=True,
+                        default=50000,
+                        help_text="Credits per user and UTC day at most; what exceeds it is held until two people release it.",
                     ),
                 ),
                 (
@@ -121,10 +119,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(("rate__gt", 0)), name="earnings_adnetwork_rate_positive"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("per_event_cap", None), ("per_event_cap__gt", 0), _connector="OR"),
-                            models.Q(("daily_cap", None), ("daily_cap__gt", 0), _connector="OR"),
-                        ),
+                        condition=models.Q(("daily_cap__gt", 0), ("per_event_cap__gt", 0)),
                         name="earnings_adnetwork_caps_positive",
                         violation_error_message="A cap is at least one credit.",
                     ),
@@ -133,18 +128,14 @@ class Migration(migrations.Migration):
                             ("is_enabled", False),
                             ("is_weak", False),
                             models.Q(
-                                ("daily_cap__isnull", False),
-                                ("per_event_cap__isnull", False),
                                 models.Q(("path_token_hash", ""), _negated=True),
                                 ("allowed_addresses__len__gt", 0),
-                                ("daily_cap__gt", 0),
                                 ("hold_hours__gt", 0),
-                                ("per_event_cap__gt", 0),
                             ),
                             _connector="OR",
                         ),
                         name="earnings_adnetwork_weak_is_guarded",
-                        violation_error_message="The network's signature does not cover user, amount and id. Enabling it needs a path token, an address list, a cap per event, a daily cap and hours of hold.",
+                        violation_error_message="The network's signature does not cover user, amount and id. Enabling it needs a path token, an address list and hours of hold.",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -160,6 +151,29 @@ class Migration(migrations.Migration):
                         condition=models.Q(("path_token_hash", ""), _negated=True),
                         fields=("path_token_hash",),
                         name="earnings_adnetwork_path_token",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DailyEarnings",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField()),
+                ("scope", models.CharField(blank=True, max_length=40)),
+                ("credits", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "earnings_daily",
+                "constraints": [
+                    models.UniqueConstraint(fields=("day", "scope"), name="earnings_daily_day_scope"),
+                    models.CheckConstraint(
+                        condition=models.Q(("credits__gte", 0)), name="earnings_daily_not_negative"
                     ),
                 ],
             },
@@ -235,7 +249,8 @@ class Migration(migrations.Migration):
                         choices=[
                             ("RECEIVED", "Received: a reversal whose credit has not arrived"),
                             ("PENDING", "Pending: the network has not decided"),
-                            ("HELD", "Held: credited at the end of the hold"),
+                            ("UNASSIGNED", "Names no user: staff can give it to a person"),
+                            ("HELD", "Held: credited at the end of the hold, or when two people release it"),
                             ("AVAILABLE", "Available: credited"),
                             ("REVERSED", "Reversed"),
                             ("INFO", "Nothing to do"),
@@ -252,6 +267,23 @@ class Migration(migrations.Migration):
                             ("ABOVE_A_CAP", "Above a cap"),
                             ("ANOTHERS_CREDIT", "Its user differs from the user of the credit to reverse"),
                             ("FORFEITED", "Forfeited by staff while it was held"),
+                            ("CLOSED", "Closed by staff without an effect"),
+                        ],
+                        db_default="",
+                        default="",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "hold_reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("EVENT_CAP", "Above the network's cap per event"),
+                            ("PERSON_CAP", "Above the network's cap per person and day"),
+                            ("NETWORK_SHARE", "Above the network's share of the daily ceiling"),
+                            ("DAILY_CEILING", "Above the daily ceiling of all networks"),
+                            ("REVERSALS", "Half of the person's earnings were taken back"),
                         ],
                         db_default="",
                         default="",
@@ -260,18 +292,18 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "amount",
-                    models.DecimalField(decimal_places=12, help_text="In the network's unit.", max_digits=24),
+                    models.DecimalField(decimal_places=12, help_text="In the network's unit.", max_digits=36),
                 ),
                 (
                     "takes_back",
                     models.DecimalField(
                         decimal_places=12,
                         help_text="For a reversal: the amount to take back, in the network's unit; empty for all of it.",
-                        max_digits=24,
+                        max_digits=36,
                         null=True,
                     ),
                 ),
-                ("payout_usd", models.DecimalField(decimal_places=12, max_digits=24, null=True)),
+                ("payout_usd", models.DecimalField(decimal_places=12, max_digits=36, null=True)),
                 (
                     "rate",
                     models.DecimalField(
@@ -287,7 +319,17 @@ class Migration(migrations.Migration):
                         help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); for a reversal, the credits taken back.",
                     ),
                 ),
-                ("available_at", models.DateTimeField(help_text="When held credits are posted.", null=True)),
+                (
+                    "available_at",
+                    models.DateTimeField(
+                        help_text="When held credits are posted; empty beyond a cap, which two people decide.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "decided_at",
+                    models.DateTimeField(help_text="When its state last changed by a decision.", null=True),
+                ),
                 ("occurred_at", models.DateTimeField(help_text="By the network's clock.", null=True)),
                 ("received_at", models.DateTimeField()),
                 (
@@ -296,6 +338,10 @@ class Migration(migrations.Migration):
                         default=False,
                         help_text="It was repeated with different content; the first content counts.",
                     ),
+                ),
+                (
+                    "conflicted_at",
+                    models.DateTimeField(help_text="When it last came with different content.", null=True),
                 ),
                 ("raw", models.BinaryField(help_text="The query or the body, as received.")),
                 ("headers", models.JSONField(default=dict)),
@@ -365,6 +411,21 @@ class Migration(migrations.Migration):
                         fields=["available_at"],
                         name="earnings_postback_due",
                     ),
+                    models.Index(
+                        condition=models.Q(("state__in", ["RECEIVED", "UNASSIGNED"])),
+                        fields=["received_at"],
+                        name="earnings_postback_unmatched",
+                    ),
+                    models.Index(
+                        condition=models.Q(("user__isnull", False)),
+                        fields=["decided_at"],
+                        name="earnings_postback_decided",
+                    ),
+                    models.Index(
+                        condition=models.Q(("conflicted_at__isnull", False)),
+                        fields=["conflicted_at"],
+                        name="earnings_postback_conflict",
+                    ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
@@ -376,6 +437,11 @@ class Migration(migrations.Migration):
                         condition=models.Q(("kind", "REVERSAL")),
                         fields=("network", "external_id", "user"),
                         name="earnings_postback_reversal_of_user",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "REVERSAL"), ("user", None)),
+                        fields=("network", "external_id"),
+                        name="earnings_postback_reversal_of_nobody",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("refused_because", ""), ("state", "REFUSED"), _connector="OR"),
@@ -393,7 +459,16 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             (
                                 "state__in",
-                                ["RECEIVED", "PENDING", "HELD", "AVAILABLE", "REVERSED", "INFO", "REFUSED"],
+                                [
+                                    "RECEIVED",
+                                    "PENDING",
+                                    "UNASSIGNED",
+                                    "HELD",
+                                    "AVAILABLE",
+                                    "REVERSED",
+                                    "INFO",
+                                    "REFUSED",
+                                ],
                             )
                         ),
                         name="earnings_postback_state_known",
@@ -408,10 +483,21 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("state", "HELD"), _negated=True),
-                            models.Q(("available_at__isnull", False), ("entry", None), ("kind", "CREDIT")),
+                            models.Q(
+                                ("entry", None),
+                                ("kind", "CREDIT"),
+                                models.Q(
+                                    ("available_at__isnull", False),
+                                    (
+                                        "hold_reason__in",
+                                        ("EVENT_CAP", "PERSON_CAP", "NETWORK_SHARE", "DAILY_CEILING"),
+                                    ),
+                                    _connector="OR",
+                                ),
+                            ),
                             _connector="OR",
                         ),
-                        name="earnings_postback_held_has_time_and_no_entry",
+                        name="earnings_postback_held_has_time_or_cap",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -423,9 +509,12 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("kind__in", ["INFO", "TEST"]), ("user__isnull", False), _connector="OR"
+                            ("user__isnull", False),
+                            ("kind__in", ["INFO", "TEST", "PENDING"]),
+                            ("state__in", ["UNASSIGNED", "REFUSED"]),
+                            _connector="OR",
                         ),
-                        name="earnings_postback_has_user",
+                        name="earnings_postback_named_or_unassigned",
                     ),
                 ],
             },

@@ -14,7 +14,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("credits", "0001_initial"),
+        ("credits", "0002_initial"),
+        ("sponsors", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -28,10 +29,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                (
-                    "chain_id",
-                    models.BigIntegerField(unique=True),
-                ),
+                ("chain_id", models.BigIntegerField(unique=True)),
                 ("number", models.BigIntegerField()),
                 ("block_hash", models.CharField(max_length=66)),
                 (
@@ -65,6 +63,14 @@ class Migration(migrations.Migration):
                     models.DateTimeField(
                         help_text="When the chain showed that this key is used elsewhere; staff must resume it.",
                         null=True,
+                    ),
+                ),
+                (
+                    "has_code",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="The account has code (EIP-7702), so nodes take one of its transactions at a time.",
                     ),
                 ),
                 (
@@ -529,6 +535,17 @@ class Migration(migrations.Migration):
                 ),
                 ("expires_at", models.DateTimeField()),
                 ("used_at", models.DateTimeField(null=True)),
+                (
+                    "sponsor_version",
+                    models.ForeignKey(
+                        db_index=False,
+                        help_text="The version of a sponsor's policy that pays.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="sponsors.policyversion",
+                    ),
+                ),
                 (
                     "user",
                     models.ForeignKey(

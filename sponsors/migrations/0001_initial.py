@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("credits", "0009_indexes_of_debts"),
+        ("credits", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -28,13 +28,12 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                (
-                    "name",
-                    models.SlugField(help_text="Refusals and exports name the policy by it.", max_length=40),
-                ),
+                ("name", models.SlugField(help_text="Refusals and exports show this name.", max_length=40)),
                 (
                     "position",
-                    models.PositiveSmallIntegerField(default=0, help_text="Lower positions are asked first."),
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="Policies with lower positions are tried first."
+                    ),
                 ),
                 ("is_enabled", models.BooleanField(db_default=True)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -44,7 +43,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Sponsor",
+            name="Member",
             fields=[
                 (
                     "id",
@@ -53,24 +52,54 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "slug",
-                    models.SlugField(
-                        help_text="The name by which calls choose it.", max_length=40, unique=True
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("viewer", "Viewer: sees everything, changes nothing"),
+                            ("manager", "Manager: also keys and funds"),
+                            ("owner", "Owner: also members"),
+                        ],
+                        max_length=7,
                     ),
                 ),
-                ("name", models.CharField(max_length=80)),
                 (
-                    "is_frozen",
-                    models.BooleanField(db_default=False, help_text="A frozen sponsor pays for no new call."),
+                    "email",
+                    models.EmailField(
+                        help_text="Address of a member without a profile.", max_length=254, null=True
+                    ),
                 ),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="memberships",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
-            options={
-                "permissions": [
-                    ("freeze_sponsor", "Can freeze sponsors and switch off policies"),
-                    ("fund_sponsor", "Can ask for an adjustment of a sponsor's credits"),
-                ],
-            },
+        ),
+        migrations.CreateModel(
+            name="MemberSession",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("token_hash", models.CharField(max_length=64, unique=True)),
+                ("created_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "member",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sessions",
+                        to="sponsors.member",
+                    ),
+                ),
+            ],
         ),
         migrations.CreateModel(
             name="PolicyVersion",
@@ -89,7 +118,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text='What calls may reach, such as [{"contract": "0x…", "functions": ["0xa9059cbb"]}]. Without functions all of the contract; an empty list allows every call.',
+                        help_text='What calls may reach, such as [{"contract": "0x…", "functions": ["0xa9059cbb"]}]. Without functions, calls may reach the whole contract. An empty list allows every call.',
                     ),
                 ),
                 (
@@ -99,6 +128,11 @@ class Migration(migrations.Migration):
                             ("all", "Every profile"),
                             ("listed", "Listed profiles"),
                             ("new", "Profiles that signed in here first after a date"),
+                            ("vouched", "Profiles with a voucher of the sponsor"),
+                            ("holding", "Profiles that hold a token"),
+                            ("followed", "Profiles that a given profile follows"),
+                            ("follower", "Profiles that follow a given profile"),
+                            ("verified", "Profiles for whose call the sponsor's verifier answers yes"),
                         ],
                         default="all",
                         max_length=8,
@@ -118,16 +152,31 @@ class Migration(migrations.Migration):
                     "new_since",
                     models.DateTimeField(
                         blank=True,
-                        help_text="For new profiles: their account here began at this time or later.",
+                        help_text="For new profiles: accounts opened at this time or later.",
                         null=True,
+                    ),
+                ),
+                (
+                    "counterpart",
+                    gateway.common.fields.AddressField(
+                        blank=True,
+                        help_text="The token that profiles hold, or the other profile of a follow.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "least_balance",
+                    gateway.common.fields.Uint256Field(
+                        blank=True,
+                        help_text="For profiles that hold a token: the lowest balance, in the token's smallest unit.",
+                        null=True,
+                        validators=[django.core.validators.MinValueValidator(1)],
                     ),
                 ),
                 (
                     "gas_price_ceiling_wei",
                     gateway.common.fields.Uint256Field(
-                        blank=True,
-                        help_text="The highest gas price of a call that is paid, in wei.",
-                        null=True,
+                        blank=True, help_text="Maximum gas price of a call, in wei.", null=True
                     ),
                 ),
                 (
@@ -144,7 +193,7 @@ class Migration(migrations.Migration):
                 (
                     "call_credits",
                     models.BigIntegerField(
-                        help_text="Credits of one call, at most.",
+                        help_text="Maximum credits for one call.",
                         validators=[django.core.validators.MinValueValidator(1)],
                     ),
                 ),
@@ -152,7 +201,7 @@ class Migration(migrations.Migration):
                     "user_day_credits",
                     models.BigIntegerField(
                         blank=True,
-                        help_text="Credits of a user in a UTC day, at most.",
+                        help_text="Maximum credits for one user in a UTC day.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                     ),
@@ -161,7 +210,7 @@ class Migration(migrations.Migration):
                     "user_credits",
                     models.BigIntegerField(
                         blank=True,
-                        help_text="Credits of a user in all, at most.",
+                        help_text="Maximum credits for one user in total.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                     ),
@@ -170,7 +219,7 @@ class Migration(migrations.Migration):
                     "user_calls",
                     models.BigIntegerField(
                         blank=True,
-                        help_text="Calls of a user in all, at most.",
+                        help_text="Maximum calls of one user in total.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                     ),
@@ -179,7 +228,7 @@ class Migration(migrations.Migration):
                     "window_seconds",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="How long a window is, from 60 seconds.",
+                        help_text="Length of a window in seconds, at least 60.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(60)],
                     ),
@@ -188,7 +237,7 @@ class Migration(migrations.Migration):
                     "window_credits",
                     models.BigIntegerField(
                         blank=True,
-                        help_text="Credits in each window, at most.",
+                        help_text="Maximum credits in each window.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                     ),
@@ -197,7 +246,7 @@ class Migration(migrations.Migration):
                     "campaign_credits",
                     models.BigIntegerField(
                         blank=True,
-                        help_text="Credits in all, at most.",
+                        help_text="Maximum credits in total.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                     ),
@@ -219,12 +268,142 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="Sponsor",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "slug",
+                    models.SlugField(help_text="Calls name the sponsor by it.", max_length=40, unique=True),
+                ),
+                ("name", models.CharField(max_length=80)),
+                (
+                    "is_frozen",
+                    models.BooleanField(
+                        db_default=False, help_text="A frozen sponsor pays for no new calls."
+                    ),
+                ),
+                (
+                    "alarm_credits",
+                    models.BigIntegerField(
+                        blank=True,
+                        help_text="Members are notified when fewer credits are left. Leave empty for no alarm.",
+                        null=True,
+                        validators=[django.core.validators.MinValueValidator(1)],
+                    ),
+                ),
+                (
+                    "is_default",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="The default sponsor pays for calls of users without credits if no other sponsor does.",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                "permissions": [
+                    ("freeze_sponsor", "Can freeze sponsors and switch off policies"),
+                    ("fund_sponsor", "Can ask for an adjustment of a sponsor's credits"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_default", True)),
+                        fields=("is_default",),
+                        name="sponsors_sponsor_one_default",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="RefusalCount",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField()),
+                ("rule", models.CharField(help_text="The code of the problem.", max_length=64)),
+                ("requests", models.BigIntegerField(default=0)),
+                (
+                    "sponsor",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="refusals",
+                        to="sponsors.sponsor",
+                    ),
+                ),
+            ],
+        ),
         migrations.AddField(
             model_name="policy",
             name="sponsor",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.PROTECT, related_name="policies", to="sponsors.sponsor"
             ),
+        ),
+        migrations.AddField(
+            model_name="member",
+            name="sponsor",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="members",
+                to="sponsors.sponsor",
+            ),
+        ),
+        migrations.CreateModel(
+            name="ApiKey",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(help_text="What the key is used for.", max_length=40)),
+                ("key_hash", models.CharField(max_length=64, unique=True)),
+                ("hint", models.CharField(help_text="The key's last characters.", max_length=8)),
+                (
+                    "scopes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=8), size=None
+                    ),
+                ),
+                (
+                    "networks",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=43),
+                        default=list,
+                        help_text="Networks that may use the key. An empty list allows all.",
+                        size=None,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("expires_at", models.DateTimeField(null=True)),
+                ("last_used_at", models.DateTimeField(help_text="Recorded to the hour.", null=True)),
+                ("revoked_at", models.DateTimeField(null=True)),
+                (
+                    "sponsor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="keys",
+                        to="sponsors.sponsor",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "API key",
+                "verbose_name_plural": "API keys",
+            },
         ),
         migrations.CreateModel(
             name="SponsoredCall",
@@ -239,7 +418,7 @@ class Migration(migrations.Migration):
                 ("counted_calls", models.PositiveSmallIntegerField(default=1)),
                 (
                     "accepted_at",
-                    models.DateTimeField(help_text="Decides the day and the window that it counts in."),
+                    models.DateTimeField(help_text="The call counts in the day and the window of this time."),
                 ),
                 (
                     "hold",
@@ -269,6 +448,7 @@ class Migration(migrations.Migration):
                 (
                     "version",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="calls",
                         to="sponsors.policyversion",
@@ -323,6 +503,90 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "usage",
             },
         ),
+        migrations.CreateModel(
+            name="UsedVoucher",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("voucher_id", gateway.common.fields.HashField()),
+                ("signer", gateway.common.fields.AddressField()),
+                (
+                    "call",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="voucher",
+                        to="sponsors.sponsoredcall",
+                    ),
+                ),
+                (
+                    "sponsor",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="used_vouchers",
+                        to="sponsors.sponsor",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Verifier",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "url",
+                    models.CharField(
+                        help_text="The https URL to which each question is posted.",
+                        max_length=2000,
+                        verbose_name="address",
+                    ),
+                ),
+                ("secret", models.TextField(editable=False)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("removed_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "sponsor",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="verifiers",
+                        to="sponsors.sponsor",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="VoucherSigner",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("address", gateway.common.fields.AddressField()),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("removed_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "sponsor",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="signers",
+                        to="sponsors.sponsor",
+                    ),
+                ),
+            ],
+        ),
         migrations.AddConstraint(
             model_name="policyversion",
             constraint=models.UniqueConstraint(
@@ -338,6 +602,28 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="sponsors_policyversion_since",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="policyversion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("counterpart__isnull", False), ("least_balance__gte", 1), ("profiles", "holding")
+                    ),
+                    models.Q(
+                        ("counterpart__isnull", False),
+                        ("least_balance__isnull", True),
+                        ("profiles__in", ("followed", "follower")),
+                    ),
+                    models.Q(
+                        models.Q(("profiles__in", ["holding", "followed", "follower"]), _negated=True),
+                        ("counterpart__isnull", True),
+                        ("least_balance__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="sponsors_policyversion_counterpart",
             ),
         ),
         migrations.AddConstraint(
@@ -387,8 +673,26 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
+            model_name="refusalcount",
+            constraint=models.UniqueConstraint(
+                fields=("sponsor", "day", "rule"), name="sponsors_refusalcount_once"
+            ),
+        ),
+        migrations.AddConstraint(
             model_name="policy",
             constraint=models.UniqueConstraint(fields=("sponsor", "name"), name="sponsors_policy_name"),
+        ),
+        migrations.AddConstraint(
+            model_name="member",
+            constraint=models.UniqueConstraint(fields=("sponsor", "user"), name="sponsors_member_once"),
+        ),
+        migrations.AddConstraint(
+            model_name="member",
+            constraint=models.UniqueConstraint(fields=("sponsor", "email"), name="sponsors_member_email"),
+        ),
+        migrations.AddIndex(
+            model_name="sponsoredcall",
+            index=models.Index(fields=["version", "accepted_at"], name="sponsors_sponsoredcall_by_time"),
         ),
         migrations.AddConstraint(
             model_name="usage",
@@ -400,6 +704,28 @@ class Migration(migrations.Migration):
             model_name="usage",
             constraint=models.CheckConstraint(
                 condition=models.Q(("calls__gte", 0), ("credits__gte", 0)), name="sponsors_usage_not_negative"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="usedvoucher",
+            constraint=models.UniqueConstraint(
+                fields=("sponsor", "voucher_id"), name="sponsors_usedvoucher_once"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="verifier",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("removed_at__isnull", True)),
+                fields=("sponsor",),
+                name="sponsors_verifier_active",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="vouchersigner",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("removed_at__isnull", True)),
+                fields=("sponsor", "address"),
+                name="sponsors_vouchersigner_active",
             ),
         ),
     ]

@@ -26,7 +26,7 @@ from pgtrigger.migrations import AddTrigger, RemoveTrigger
 from devstack.files import PROJECT
 
 # No version serves before the first release has created its tables.
-_FIRST_RELEASE = ("0001_initial", "0002_starting_data")
+_FIRST_RELEASE = ("0001_initial", "0002_initial", "0002_starting_data", "0003_starting_data")
 _HARMLESS = (
     migrations.CreateModel,
     migrations.AlterModelOptions,

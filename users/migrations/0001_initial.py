@@ -92,6 +92,7 @@ class Migration(migrations.Migration):
                     models.DateTimeField(default=django.utils.timezone.now, verbose_name="date joined"),
                 ),
                 ("profile_address", gateway.common.fields.AddressField(blank=True, null=True, unique=True)),
+                ("is_member", models.BooleanField(db_default=False, default=False, editable=False)),
                 (
                     "groups",
                     models.ManyToManyField(
@@ -119,14 +120,8 @@ class Migration(migrations.Migration):
                 "verbose_name": "user",
                 "verbose_name_plural": "users",
                 "permissions": [
-                    (
-                        "manage_staff",
-                        "Can ask for staff accounts, their roles, and resets of how they log in",
-                    ),
-                    (
-                        "decide_staff",
-                        "Can approve or reject what somebody else asked for about staff accounts",
-                    ),
+                    ("manage_staff", "Can request staff accounts, roles and credential resets"),
+                    ("decide_staff", "Can decide other people's requests about staff accounts"),
                 ],
                 "abstract": False,
             },
@@ -147,11 +142,8 @@ class Migration(migrations.Migration):
                     "status",
                     models.CharField(
                         choices=[
-                            ("requested", "Requested: the card's subscription and customer are being ended"),
-                            (
-                                "billing-ended",
-                                "Nothing is left at Stripe; calls end, then the person is erased",
-                            ),
+                            ("requested", "Requested: subscription and customer at Stripe are being deleted"),
+                            ("billing-ended", "Deleted at Stripe; erased once all calls have ended"),
                             ("erased", "Erased"),
                         ],
                         default="requested",
@@ -161,7 +153,10 @@ class Migration(migrations.Migration):
                 (
                     "waits_for",
                     models.CharField(
-                        blank=True, default="", help_text="When it was last tried.", max_length=200
+                        blank=True,
+                        default="",
+                        help_text="What it waited for at the last attempt.",
+                        max_length=200,
                     ),
                 ),
                 ("requested_at", models.DateTimeField()),
@@ -172,6 +167,39 @@ class Migration(migrations.Migration):
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="deletion",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Invitation",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("link_hash", models.CharField(blank=True, default="", max_length=64)),
+                ("code_hash", models.CharField(max_length=128)),
+                ("failures", models.PositiveSmallIntegerField(default=0)),
+                ("expires_at", models.DateTimeField()),
+                ("used_at", models.DateTimeField(null=True)),
+                (
+                    "approved_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="invitation",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
@@ -209,6 +237,63 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ("-pk",),
                 "default_permissions": ("add", "view"),
+            },
+        ),
+        migrations.CreateModel(
+            name="Phone",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(help_text="The human-readable name of this device.", max_length=64),
+                ),
+                ("confirmed", models.BooleanField(default=True, help_text="Is this device ready for use?")),
+                (
+                    "throttling_failure_timestamp",
+                    models.DateTimeField(
+                        blank=True,
+                        default=None,
+                        help_text="A timestamp of the last failed verification attempt. Null if last attempt succeeded.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "throttling_failure_count",
+                    models.PositiveIntegerField(default=0, help_text="Number of successive failed attempts."),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        auto_now_add=True,
+                        help_text="The date and time when this device was initially created in the system.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "last_used_at",
+                    models.DateTimeField(
+                        blank=True, help_text="The most recent date and time this device was used.", null=True
+                    ),
+                ),
+                ("sealed_key", models.TextField()),
+                ("drift", models.SmallIntegerField(default=0)),
+                ("last_step", models.BigIntegerField(default=-1)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "second factor",
             },
         ),
         migrations.CreateModel(
@@ -307,6 +392,7 @@ class Migration(migrations.Migration):
                 ("profile_address", gateway.common.fields.AddressField()),
                 ("message", models.TextField()),
                 ("client", models.CharField(max_length=64)),
+                ("site", models.CharField(db_default="", max_length=64)),
                 ("issued_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires_at", models.DateTimeField(db_index=True)),
                 ("consumed_at", models.DateTimeField(null=True)),
@@ -414,7 +500,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "permissions": [
-                    ("decide_trustedimplementation", "Can approve or reject trusted code of somebody else")
+                    ("decide_trustedimplementation", "Can decide other people's requests about trusted code")
                 ],
                 "constraints": [
                     models.CheckConstraint(
@@ -461,6 +547,17 @@ class Migration(migrations.Migration):
                 condition=models.Q(("is_staff", True)), fields=["username"], name="users_user_staff"
             ),
         ),
+        migrations.AddConstraint(
+            model_name="user",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("is_member", False),
+                    models.Q(("is_staff", False), ("is_superuser", False), ("profile_address", None)),
+                    _connector="OR",
+                ),
+                name="users_user_member_alone",
+            ),
+        ),
         migrations.AddIndex(
             model_name="accountdeletion",
             index=models.Index(
@@ -485,6 +582,22 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="accountdeletion_status_fits_times",
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="accountdeletion",
+            trigger=pgtrigger.compiler.Trigger(
+                name="erased_by_the_owner",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    condition="WHEN (NEW.\"status\" = 'erased')",
+                    declare="DECLARE owner oid;",
+                    func="\n                    SELECT relowner INTO owner FROM pg_class WHERE oid = TG_RELID;\n                    IF NOT pg_has_role(current_user, owner, 'USAGE') THEN\n                        RAISE insufficient_privilege USING MESSAGE = 'only the owner of the tables erases an account';\n                    END IF;\n                    RETURN NEW;\n                ",
+                    hash="a224b50e44a134d9c3a2f6a90ee8c4a08aa922b0",
+                    operation="INSERT OR UPDATE",
+                    pgid="pgtrigger_erased_by_the_owner_1bf00",
+                    table="users_accountdeletion",
+                    when="BEFORE",
+                ),
             ),
         ),
         migrations.AddConstraint(

@@ -11,6 +11,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ("sponsors", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -26,6 +27,45 @@ class Migration(migrations.Migration):
                 ),
                 ("source", models.CharField(max_length=20, unique=True)),
                 ("read_until", models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
+            name="CreditLevel",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("enough", "Enough"), ("low", "Low"), ("depleted", "Depleted")],
+                        default="enough",
+                        max_length=8,
+                    ),
+                ),
+                ("balance", models.BigIntegerField(default=0, help_text="Credits at which the state began.")),
+                (
+                    "crossings",
+                    models.PositiveIntegerField(default=0, help_text="Events so far; numbers them."),
+                ),
+                (
+                    "use",
+                    models.BigIntegerField(
+                        default=0, help_text="Credits charged per day of the last 14 days."
+                    ),
+                ),
+                ("use_read_at", models.DateTimeField()),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
@@ -68,7 +108,17 @@ class Migration(migrations.Migration):
                                 ("call.settled", "call.settled"),
                                 ("call.reopened", "call.reopened"),
                                 ("credits.posted", "credits.posted"),
+                                ("credits.low", "credits.low"),
+                                ("credits.depleted", "credits.depleted"),
+                                ("credits.recovered", "credits.recovered"),
+                                ("credits.expiring", "credits.expiring"),
+                                ("earning.held", "earning.held"),
+                                ("earning.released", "earning.released"),
+                                ("earning.reversed", "earning.reversed"),
+                                ("credits.top-up", "credits.top-up"),
                                 ("subscription.changed", "subscription.changed"),
+                                ("sponsor.low", "sponsor.low"),
+                                ("sponsor.recovered", "sponsor.recovered"),
                             ],
                             max_length=40,
                         ),
@@ -88,6 +138,7 @@ class Migration(migrations.Migration):
                             ("staff", "staff"),
                             ("gone", "the receiver, which answered 410"),
                             ("failing", "failing for days"),
+                            ("sponsor", "its sponsor, who has deleted it"),
                         ],
                         default="",
                         editable=False,
@@ -96,24 +147,18 @@ class Migration(migrations.Migration):
                 ),
                 ("failing_since", models.DateTimeField(editable=False, null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                (
+                    "sponsor",
+                    models.ForeignKey(
+                        db_index=False,
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="endpoints",
+                        to="sponsors.sponsor",
+                    ),
+                ),
             ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("disabled_at", None), ("disabled_by", "")),
-                            models.Q(
-                                ("disabled_at__isnull", False), models.Q(("disabled_by", ""), _negated=True)
-                            ),
-                            _connector="OR",
-                        ),
-                        name="endpoint_disabled_by_somebody",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("current_secret", ""), _negated=True), name="endpoint_has_secret"
-                    ),
-                ],
-            },
         ),
         migrations.CreateModel(
             name="Message",
@@ -133,7 +178,20 @@ class Migration(migrations.Migration):
                             ("call.settled", "call.settled"),
                             ("call.reopened", "call.reopened"),
                             ("credits.posted", "credits.posted"),
+                            ("credits.low", "credits.low"),
+                            ("credits.depleted", "credits.depleted"),
+                            ("credits.recovered", "credits.recovered"),
+                            ("credits.expiring", "credits.expiring"),
+                            ("earning.held", "earning.held"),
+                            ("earning.released", "earning.released"),
+                            ("earning.reversed", "earning.reversed"),
+                            ("credits.top-up", "credits.top-up"),
                             ("subscription.changed", "subscription.changed"),
+                            ("sponsor.low", "sponsor.low"),
+                            ("sponsor.recovered", "sponsor.recovered"),
+                            ("sponsor.posted", "sponsor.posted"),
+                            ("sponsor.call-settled", "sponsor.call-settled"),
+                            ("sponsor.call-reopened", "sponsor.call-reopened"),
                             ("webhook.test", "webhook.test"),
                         ],
                         max_length=40,
@@ -216,6 +274,113 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Notice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("confirm", "question whether the address is right"),
+                            ("credits.low", "credits are low"),
+                            ("credits.depleted", "credits are used up"),
+                            ("credits.recovered", "credits are enough again"),
+                            ("credits.expiring", "credits expire soon"),
+                            ("sponsor.low", "a sponsor's credits are low"),
+                            ("sponsor.recovered", "a sponsor's credits are enough again"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "key",
+                    models.CharField(
+                        help_text="Names the event; its person gets it once.", max_length=100, unique=True
+                    ),
+                ),
+                ("data", models.JSONField(default=dict)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("delivered", "Delivered"),
+                            ("given-up", "given up"),
+                        ],
+                        default="waiting",
+                        max_length=9,
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("next_attempt_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("error", models.TextField(blank=True, default="", help_text="Of the last attempt.")),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="NoticeAddress",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("email", models.EmailField(max_length=254)),
+                ("language", models.CharField(max_length=16)),
+                ("confirmed_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "notice addresses",
+            },
+        ),
+        migrations.CreateModel(
+            name="SponsorLevel",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("is_low", models.BooleanField(default=False)),
+                (
+                    "crossings",
+                    models.PositiveIntegerField(default=0, help_text="Events so far; numbers them."),
+                ),
+                (
+                    "sponsor",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="level",
+                        to="sponsors.sponsor",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Subject",
             fields=[
                 (
@@ -227,12 +392,19 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("call", "Call"), ("subscription", "Subscription")], max_length=12
+                        choices=[
+                            ("call", "Call"),
+                            ("sponsored", "Sponsored"),
+                            ("subscription", "Subscription"),
+                        ],
+                        max_length=12,
                     ),
                 ),
                 (
                     "row_id",
-                    models.BigIntegerField(help_text="Id of the relay transaction or of the subscription."),
+                    models.BigIntegerField(
+                        help_text="Id of the relay transaction, sponsored call or subscription."
+                    ),
                 ),
                 ("is_open", models.BooleanField(default=True)),
                 ("state", models.JSONField(default=dict)),
@@ -255,6 +427,23 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+        ),
+        migrations.AddConstraint(
+            model_name="endpoint",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("disabled_at", None), ("disabled_by", "")),
+                    models.Q(("disabled_at__isnull", False), models.Q(("disabled_by", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="endpoint_disabled_by_somebody",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="endpoint",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("current_secret", ""), _negated=True), name="endpoint_has_secret"
+            ),
         ),
         migrations.AddIndex(
             model_name="message",
@@ -284,6 +473,10 @@ class Migration(migrations.Migration):
             model_name="message",
             index=models.Index(fields=["finished_at"], name="webhooks_message_finished"),
         ),
+        migrations.AddIndex(
+            model_name="message",
+            index=models.Index(fields=["endpoint", "-id"], name="webhooks_message_newest"),
+        ),
         migrations.AddConstraint(
             model_name="message",
             constraint=models.UniqueConstraint(fields=("endpoint", "key"), name="webhooks_message_once"),
@@ -300,11 +493,39 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
+            model_name="notice",
+            index=models.Index(
+                condition=models.Q(("status", "waiting")),
+                fields=["next_attempt_at"],
+                name="webhooks_notice_due",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="notice",
+            index=models.Index(fields=["finished_at"], name="webhooks_notice_finished"),
+        ),
+        migrations.AddIndex(
+            model_name="noticeaddress",
+            index=models.Index(
+                condition=models.Q(("confirmed_at__isnull", False)),
+                fields=["user"],
+                name="webhooks_address_confirmed",
+            ),
+        ),
+        migrations.AddIndex(
             model_name="subject",
             index=models.Index(
                 condition=models.Q(("is_open", True), ("kind", "call")),
                 fields=["id"],
                 name="webhooks_subject_open",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="subject",
+            index=models.Index(
+                condition=models.Q(("is_open", True), ("kind", "sponsored")),
+                fields=["row_id"],
+                name="webhooks_subject_sponsored",
             ),
         ),
         migrations.AddConstraint(

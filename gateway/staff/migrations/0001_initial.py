@@ -67,35 +67,40 @@ class Migration(migrations.Migration):
                 (
                     "object_id",
                     models.CharField(
-                        blank=True, help_text="The row it is about; empty for a new one.", max_length=64
+                        blank=True, help_text="The row to change; empty for a new one.", max_length=64
                     ),
                 ),
-                ("subject", models.CharField(help_text="What it is about, in words.", max_length=200)),
+                ("subject", models.CharField(help_text="The subject as text.", max_length=200)),
                 (
                     "pool",
                     models.CharField(
-                        blank=True, default="", help_text="What limits are counted in.", max_length=20
+                        blank=True,
+                        default="",
+                        help_text="The pool that limits are counted in.",
+                        max_length=20,
                     ),
                 ),
-                ("amount", models.BigIntegerField(default=0, help_text="What it takes from the pool.")),
+                ("amount", models.BigIntegerField(default=0, help_text="The amount counted in the pool.")),
                 ("payload", models.JSONField()),
-                (
-                    "changes",
-                    models.JSONField(help_text="What it changes, from and to, when it was asked for."),
-                ),
+                ("changes", models.JSONField(help_text="Old and new values at the time of the request.")),
                 ("reason", models.TextField()),
-                ("key", models.CharField(help_text="The same key asks once.", max_length=255, unique=True)),
+                (
+                    "key",
+                    models.CharField(
+                        help_text="The idempotency key of the request.", max_length=255, unique=True
+                    ),
+                ),
                 (
                     "requested_roles",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(max_length=150),
-                        help_text="Roles of the asker, then.",
+                        help_text="The requester's roles at that time.",
                         size=None,
                     ),
                 ),
                 (
                     "needs_second_person",
-                    models.BooleanField(help_text="It was above what one person may do."),
+                    models.BooleanField(help_text="Whether the amount was above the limits of one person."),
                 ),
                 (
                     "status",
@@ -111,15 +116,12 @@ class Migration(migrations.Migration):
                 ),
                 ("decision_reason", models.TextField(blank=True, default="")),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("expires_at", models.DateTimeField(help_text="Nobody can approve it from then on.")),
+                ("expires_at", models.DateTimeField(help_text="It can be approved until then.")),
                 ("decided_at", models.DateTimeField(null=True)),
                 (
                     "made_id",
                     models.CharField(
-                        blank=True,
-                        default="",
-                        help_text="The row that carrying it out has made, if any.",
-                        max_length=64,
+                        blank=True, default="", help_text="The row that it created, if any.", max_length=64
                     ),
                 ),
                 (
@@ -135,7 +137,7 @@ class Migration(migrations.Migration):
                     "decided_by",
                     models.ForeignKey(
                         db_index=False,
-                        help_text="Who approved or rejected it; empty where nobody else was needed.",
+                        help_text="Who approved or rejected it; empty if no second person was needed.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -156,7 +158,7 @@ class Migration(migrations.Migration):
                     "person",
                     models.ForeignKey(
                         db_index=False,
-                        help_text="Whose credits it moves.",
+                        help_text="The user whose credits it moves.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="approvals",
@@ -175,12 +177,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("-id",),
-                "permissions": [
-                    (
-                        "decide_approvalrequest",
-                        "Can approve or reject what somebody of another role asked for",
-                    )
-                ],
+                "permissions": [("decide_approvalrequest", "Can approve or reject requests of another role")],
             },
         ),
         migrations.CreateModel(
@@ -192,7 +189,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("name", models.CharField(help_text="What is paused or resumed.", max_length=40)),
+                ("name", models.CharField(help_text="The part that is paused or resumed.", max_length=40)),
                 ("is_paused", models.BooleanField()),
                 ("reason", models.TextField(verbose_name="why")),
                 (
@@ -300,7 +297,7 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="approval_second_person",
-                violation_error_message="A second person decides.",
+                violation_error_message="A second person has to decide.",
             ),
         ),
         pgtrigger.migrations.AddTrigger(

@@ -59,7 +59,7 @@ COMPARISONS = (
         title="Entries against signed roots",
         description="Every entry as of the signing of its root, and every root, recomputed.",
         permission="credits.run_reconciliation",
-        task="credits.audit_roots",
+        task="proofs.audit_roots",
     ),
     ComparisonKind(
         slug="stripe",

@@ -1,7 +1,7 @@
 """
 Lots: which credits each use has taken. Nothing is stored; lots are computed from the entries of one account.
 
-The rule, version 2:
+The rule, version 1:
 
 1. An entry that adds credits opens a *lot*. A lot of collected money is *paid*, every other lot is *given*.
 2. A use takes given lots before paid ones, and of each kind the oldest first.
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from credits.models import EntrySource
 
-RULE_VERSION = 2
+RULE_VERSION = 1
 # The sources of collected money.
 PAID_SOURCES = frozenset({EntrySource.SUBSCRIBED_PAYOUT, EntrySource.CREDIT_PURCHASE})
 EXPIRY = EntrySource.CREDIT_EXPIRY

@@ -1,9 +1,4 @@
-"""
-Celery tasks of the proofs.
-
-Their names begin with `credits.`, the former app of these tasks: during an upgrade, old and new processes run side by
-side, and each must know the tasks that the others enqueue.
-"""
+"""Celery tasks of the proofs."""
 
 from typing import Any
 
@@ -15,13 +10,13 @@ from proofs.services import audit, roots
 
 
 # The first run closes many roots if the ledger already has entries.
-@shared_task(name="credits.close_roots", soft_time_limit=3600, time_limit=3600 + 60)
+@shared_task(name="proofs.close_roots", soft_time_limit=3600, time_limit=3600 + 60)
 def close_roots(**_: Any) -> None:
     """Close signed roots over the entries that no root covers."""
     roots.close_roots()
 
 
-@shared_task(name="credits.audit_roots", soft_time_limit=4 * 3600, time_limit=4 * 3600 + 60)
+@shared_task(name="proofs.audit_roots", soft_time_limit=4 * 3600, time_limit=4 * 3600 + 60)
 def audit_roots(**_: Any) -> None:
     """
     Compare every entry with its signed root; the service logs and stores each difference.

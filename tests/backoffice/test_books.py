@@ -87,7 +87,7 @@ def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None
     ("slug", "task"),
     [
         ("ledger", "credits.reconcile"),
-        ("roots", "credits.audit_roots"),
+        ("roots", "proofs.audit_roots"),
         ("stripe", "payments.reconcile"),
         ("chain", "relay.reconcile"),
     ],

@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks need settings but no server; the test settings provide an environment.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run port test lint format bench schema lock code manage chart packages release clean translations
+.PHONY: help run port test lint format bench schema lock code manage chart packages release record-release clean translations
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -96,6 +96,9 @@ manage: $(INSTALLED) ## Run a management command against the running stack (CMD=
 	@$(BIN)/python -m devstack manage $(CMD)
 
 RELEASE := var/release/bin
+record-release: $(PREPARED) ## Write the database of this release into tests/data/release, from which later changes are upgraded in tests
+	@$(BIN)/python -m pytest -n0 -q tests/relay/record_release.py
+
 release: ## Write the bill of materials of the locked packages and check them for known vulnerabilities (asks PyPI for them)
 	@$(PYTHON) -m venv var/release
 	@$(RELEASE)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt

@@ -152,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     restore.set_defaults(action=_restore_drill, guarded=True)
     upgrade = commands.add_parser(
-        "upgrade-rehearsal", help="add columns and replace every process under load; count what fails"
+        "upgrade-rehearsal", help="migrate and replace every process under load; count what fails"
     )
     upgrade.add_argument(
         "--seconds", type=float, default=10, help="of load before and after each step (default: 10)"

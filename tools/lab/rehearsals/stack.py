@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from devstack import releases
 from devstack.console import step
 from devstack.django_process import process_environment
-from devstack.environment import CREDIT_WEI, owner_environment
+from devstack.environment import CREDIT_WEI, overriding, owner_environment
 from devstack.files import PROJECT
 from devstack.ports import free_port
 from devstack.preparation import Plan, Prepared, prepare
@@ -38,12 +39,17 @@ class Rehearsal:
 
     @classmethod
     def prepare(
-        cls, services: Services, *, port: int | None = None, checkout: Checkout | None = None
+        cls,
+        services: Services,
+        *,
+        port: int | None = None,
+        checkout: Checkout | None = None,
+        from_release: bool = False,
     ) -> "Rehearsal":
         """
         Make profiles with credits, and the settings of a service that is reached at this port.
 
-        The database is that of another checkout, if there is one.
+        The tables are those of another checkout if there is one, or of the newest release.
         """
         plan = Plan(
             [ProfilePlan() for _ in range(_PROFILES)],
@@ -54,12 +60,15 @@ class Rehearsal:
         directory = services.postgres.directory.parent
         prepared = prepare(services, directory, plan, port=port or free_port(), block_time=BLOCK_SECONDS)
         with step("tables, profiles with credits"):
-            if checkout is None:
-                prepared.seed()
-            else:
+            if checkout or from_release:
                 services.postgres.drop_database()
-                services.postgres.ensure_database()
+                services.postgres.ensure_database(template="template1")
+            if checkout:
                 versions.seed(prepared, checkout)
+            else:
+                if from_release:
+                    releases.restore(releases.NEW, services.database_url)
+                prepared.seed()
         return cls(services, prepared)
 
     def find_database(self) -> None:
@@ -96,9 +105,11 @@ class Rehearsal:
         traffic.sign_in()
         return traffic
 
-    def manage(self, *arguments: str, owns: bool = False) -> tuple[int, str]:
-        """Run a management command; return its exit status and what it printed."""
-        settings = self.prepared.settings | (self.prepared.owner_settings if owns else {})
+    def manage(self, *arguments: str, owns: bool = False, **overridden: object) -> tuple[int, str]:
+        """Run a management command with these settings; return its exit status and what it printed."""
+        settings = (
+            self.prepared.settings | (self.prepared.owner_settings if owns else {}) | overriding(**overridden)
+        )
         command = [sys.executable, "manage.py", *arguments]
         outcome = subprocess.run(
             command,

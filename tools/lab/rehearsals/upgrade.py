@@ -1,9 +1,10 @@
 """
 `python -m lab upgrade-rehearsal`: a new version under load, step by step, and what the callers notice of it.
 
-The old processes are those of another commit, which has made the database too. Without one they are of this commit, and
-columns are added to the busiest tables while they serve. `migrate` runs, and each process is replaced by a new one: web
-processes in turn, taken out of the balancer first. Every answer is counted.
+The old processes are those of another commit, which has made the database too. Without one they are of this commit, on
+the tables of the newest release, and migrations of each kind run while they serve: each is interrupted once, then
+repeated. `migrate` runs, and each process is replaced by a new one: web processes in turn, taken out of the balancer
+first. Every answer is counted.
 """
 
 import re
@@ -11,13 +12,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from psycopg import sql
-from psycopg.errors import LockNotAvailable
 
 from devstack.console import echo, step
 from devstack.ports import free_port
@@ -29,20 +29,10 @@ from lab.chaos.proxies import Loop
 from lab.chaos.visits import Answers, Visits, counted
 from lab.rehearsals import versions
 from lab.rehearsals.balancer import Balancer
+from lab.rehearsals.interruptions import IN_THE_WAY, SETTINGS, interrupt
 from lab.rehearsals.stack import BLOCK_SECONDS, Rehearsal
 
-_TABLES = (
-    "credits_account",
-    "credits_entry",
-    "credits_hold",
-    "relay_attempt",
-    "relay_relayer",
-    "relay_relaytransaction",
-    "users_user",
-)
-# The DDL that Django writes for a nullable field, and for one with `db_default`.
-_COLUMNS = ("rehearsed_at timestamptz NULL", "rehearsed boolean DEFAULT false NOT NULL")
-_LOCK_SECONDS, _TRIES, _START_SECONDS = 1, 24, 180
+_LOCK_SECONDS, _START_SECONDS = 1, 180
 # PostgreSQL logs waits for a lock longer than this.
 _REPORTED_MILLISECONDS = 50
 _SETTINGS = ("log_lock_waits=on", f"deadlock_timeout={_REPORTED_MILLISECONDS}ms")
@@ -77,7 +67,9 @@ def run(options: Options) -> int:
 def _rehearse(services: Services, options: Options, checkout: Checkout | None) -> int:
     loop = Loop()
     balancer = Balancer(loop)
-    rehearsal = Rehearsal.prepare(services, port=balancer.port, checkout=checkout)
+    rehearsal = Rehearsal.prepare(
+        services, port=balancer.port, checkout=checkout, from_release=checkout is None
+    )
     webs = [_NamedWeb(rehearsal, name) for name in ("web-1", "web-2")]
     workers = rehearsal.workers()
     if checkout is not None:
@@ -98,10 +90,7 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
         with traffic.running(), visits.running():
             time.sleep(options.seconds)
             before = Counter(answers)
-            with step("columns on the busiest tables, while the old code runs"), stages.of("columns"):
-                columns = [] if checkout else [(table, column) for table in _TABLES for column in _COLUMNS]
-                tries = sum(_add_column(services, table, column) for table, column in columns)
-            time.sleep(options.seconds)
+            wrong = [] if checkout else _migrate_interrupted(services, rehearsal, stages, options.seconds)
             with step("migrate"), stages.of("migrate"):
                 in_flight = _in_flight(services)
                 status, printed = rehearsal.manage("migrate", owns=True)
@@ -121,13 +110,33 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
         drift = _edit_by_hand(services, rehearsal)
     balancer.close()
     loop.stop()
-    wrong = result.wrong + [f"{len(traffic.unanswered)} calls have no answer"] * bool(traffic.unanswered)
+    wrong += result.wrong + [f"{len(traffic.unanswered)} calls have no answer"] * bool(traffic.unanswered)
     wrong += [f"migrate exits {status}: {printed[-500:]}"] if status else []
     wrong += drift
-    echo(f"{tries} tries for {len(columns)} columns; {len(traffic.calls)} calls in all.")
+    echo(f"{len(traffic.calls)} calls in all.")
     echo(f"In flight as `migrate` began: {in_flight}.")
     echo(f"Responses with a retry, by step: {stages}.")
     return _judge(services, before, Counter(answers) - before, wrong)
+
+
+def _migrate_interrupted(
+    services: Services, rehearsal: Rehearsal, stages: "Stages", seconds: float
+) -> list[str]:
+    """Run each rehearsed migration while the old code runs, interrupted once and then repeated; return what failed."""
+    wrong = []
+    for name, statement in IN_THE_WAY.items():
+        command = ("migrate", "relay", name)
+        with step(f"{name}, interrupted and repeated"), stages.of(name), ThreadPoolExecutor() as running:
+            with psycopg.connect(services.database_url) as in_the_way:
+                in_the_way.execute(statement.encode())
+                outcome = running.submit(rehearsal.manage, *command, owns=True, **SETTINGS)
+                interrupt(services.database_url, is_over=outcome.done)
+                interrupted, _ = outcome.result()
+            status, printed = rehearsal.manage(*command, owns=True, **SETTINGS)
+        wrong += [f"{name} was not interrupted"] * (not interrupted)
+        wrong += [f"{name} exits {status}: {printed[-500:]}"] * bool(status)
+        time.sleep(seconds)
+    return wrong
 
 
 def _in_flight(services: Services) -> str:
@@ -183,22 +192,6 @@ class _NamedWeb(Web):
         self.own_environment = environment
         super().__init__(directory, environment, port=self.port, processes=1)
         self.log_path = directory / f"{name}.log"
-
-
-def _add_column(services: Services, table: str, column: str) -> int:
-    """Add the column as a migration does, with a lock timeout and retries; return the number of tries."""
-    statement = sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(sql.Identifier(table), sql.SQL(column))
-    with psycopg.connect(services.database_url, autocommit=True) as connection:
-        connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
-        for number in range(1, _TRIES):
-            try:
-                connection.execute(statement)
-            except LockNotAvailable:
-                time.sleep(_LOCK_SECONDS)
-            else:
-                return number
-        connection.execute(statement)
-    return _TRIES
 
 
 def _replace_web(balancer: Balancer, web: _NamedWeb) -> None:

@@ -1,7 +1,5 @@
 """Processes of another commit on the servers of this one's stack."""
 
-import json
-import re
 import sys
 from collections.abc import Mapping
 
@@ -10,9 +8,6 @@ from devstack.files import PROJECT
 from devstack.preparation import Prepared
 from devstack.processes import GatewayProcess
 from lab.bench.stack import Checkout, search_path
-
-_PREFIX = "DEVSTACK_"
-_UNLIMITED = "60000000/minute"
 
 
 def seed(prepared: Prepared, checkout: Checkout) -> None:
@@ -38,19 +33,5 @@ def run_from_here(process: GatewayProcess, environment: Mapping[str, str]) -> No
 
 
 def _environment(environment: Mapping[str, str], checkout: Checkout) -> dict[str, str]:
-    """Return the variables as the commit reads them: before `devstack.settings`, each setting had its own."""
-    environment = {**environment, "PYTHONPATH": search_path(checkout.folder)}
-    if (checkout.tools / "devstack" / "settings.py").exists():
-        return environment
-    rates = re.findall(r'env\.rate\("(\w+)"', (checkout.folder / "gateway" / "settings.py").read_text())
-    overridden = {
-        name.removeprefix(_PREFIX): str(json.loads(text))
-        for name, text in environment.items()
-        if name.startswith(_PREFIX)
-    }
-    own = {
-        "DJANGO_SETTINGS_MODULE": "gateway.settings",
-        "WEBHOOK_ALLOW_HTTP": "True",
-        "WEBHOOK_ALLOW_LOOPBACK": "True",
-    }
-    return {**environment, **dict.fromkeys(rates, _UNLIMITED), **overridden, **own}
+    """Return the variables with which Python imports the commit's own packages of tools/."""
+    return {**environment, "PYTHONPATH": search_path(checkout.folder)}

@@ -78,7 +78,8 @@ def _gain_experience(charged: Sequence[ClosedHold], now: datetime) -> list[Decim
         "now": now,
     }
     while not (rows := db.all_rows(statements.GAIN_EXPERIENCE, params)):
-        open_progress(user_ids={hold.user_id for hold in charged})  # Only the progress row can be missing.
+        # Only the progress row can be missing.
+        open_progress(user_ids={hold.user_id for hold in charged if hold.user_id is not None})
     fractions = {key: _fraction(*terms) for key, *terms in rows}
     return [fractions[key] for key in keys]
 

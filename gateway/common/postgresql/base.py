@@ -22,7 +22,7 @@ _ENDS_SESSION = (
     errors.IdleInTransactionSessionTimeout,
     errors.TransactionTimeout,
 )
-_COUNTED: dict[type[BaseException], str] = {
+_COUNTED: dict[type[object], str] = {
     errors.LockNotAvailable: metrics.LOCK_TIMEOUT,
     errors.AdminShutdown: metrics.SESSION_LOST,
     errors.DiskFull: metrics.DISK_FULL,
@@ -39,7 +39,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _commit(self) -> None:
         try:
-            super()._commit()
+            super()._commit()  # type: ignore[misc] # missing in the stubs
         except DatabaseError as error:
             self.count_error(error)
             raise

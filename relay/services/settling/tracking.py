@@ -258,7 +258,12 @@ def _differs(attempt: _InFlight, receipt: Receipt | None) -> bool:
     """Return whether the stored receipt of the attempt is not this one."""
     if receipt is None:
         return bool(attempt.block_hash)
-    stored = (attempt.block_hash, attempt.succeeded, attempt.gas_used, attempt.gas_price_wei)
+    stored: tuple[object, ...] = (
+        attempt.block_hash,
+        attempt.succeeded,
+        attempt.gas_used,
+        attempt.gas_price_wei,
+    )
     return stored != (
         receipt.block_hash,
         receipt.succeeded,

@@ -44,7 +44,6 @@ _LEFT_BEHIND = timedelta(seconds=5)
 class _Sql(Statements, file=__file__):
     keep: str
     take_away: str
-    take_away_slots: str
     release: str
     give_back: str
     hash_of: str
@@ -148,7 +147,7 @@ def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, st
     try:
         with transaction.atomic(durable=True):
             db.limit_lock_waits(BATCH_MILLISECONDS)
-            waiting = {hold_id for (hold_id,) in db.all_rows(_Sql.take_away, {"holds": holds})}
+            waiting = {hold_id for hold_id, *_ in db.all_rows(_Sql.take_away, {"holds": holds})}
             rows = [call.row | signed_columns(outcome) for call, outcome in signed if call.hold_id in waiting]
             insert_calls(rows)
     except (IntegrityError, OperationalError) as error:
@@ -250,7 +249,7 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     """
     if not calls:
         return
-    gone = db.all_rows(_Sql.take_away_slots, {"holds": [call.hold_id for call in calls]})
+    gone = db.all_rows(_Sql.take_away, {"holds": [call.hold_id for call in calls]})
     holds = [hold_id for hold_id, _, _ in gone]
     db.all_rows(_Sql.release, {"holds": holds, "chain": get_chain().id})
     holding.withdraw(hold_ids=holds)

@@ -21,8 +21,8 @@ class RewardsConfig(AppConfig):
 
     def ready(self) -> None:
         from credits.services.reconciliation import add_rules
-        from rewards.services.statements import CASHBACK_RULES
+        from rewards.services.statements import Sql
         from users.models import user_created
 
-        add_rules("cashback", CASHBACK_RULES)
+        add_rules("cashback", Sql.cashback_rules)
         user_created.connect(_open_progress, dispatch_uid="rewards.open_progress")

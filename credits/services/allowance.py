@@ -3,11 +3,11 @@
 from dataclasses import asdict
 
 from credits.queries import PaidPeriod
-from credits.services import statements
+from credits.services.statements import Sql
 from gateway.common import db
 from users.models import User
 
 
 def set_allowance(*, user: User, period: PaidPeriod) -> None:
     """Store a user's paid period in place of the previous one; the caller decides which period counts."""
-    db.first_row(statements.SET_ALLOWANCE, {"user": user.pk, **asdict(period)})
+    db.first_row(Sql.set_allowance, {"user": user.pk, **asdict(period)})

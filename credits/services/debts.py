@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from credits.models import PROOFS, CreditAccount, Debtor, EntrySource
-from credits.services import statements
+from credits.services.statements import Sql
 from gateway.common import db
 from gateway.common.tasks import Sweep
 from users.models import User
@@ -90,7 +90,7 @@ def _take_over(debtor: Debtor) -> bool:
         "source": EntrySource.DEBT_TRANSFER,
         "reason": REASON,
     }
-    is_moved = bool(db.all_rows(statements.TAKE_OVER_DEBT, params))
+    is_moved = bool(db.all_rows(Sql.take_over_debt, params))
     if is_moved:
         logger.info("account %s takes over the debt of account %s", debtor.successor_id, debtor.account_id)
     return is_moved

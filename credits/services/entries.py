@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from credits.errors import KeyConflict
 from credits.models import CreditAccount, CreditEntry, EntrySource
-from credits.services import statements
+from credits.services.statements import Sql
 from gateway.common import db
 from gateway.common.errors import stated
 from users.models import User
@@ -22,7 +22,7 @@ _NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
 
 def open_account(*, user_id: int) -> CreditAccount:
     """Return the user's account, and open an empty one if there is none; safe under concurrency."""
-    db.all_rows(statements.OPEN_ACCOUNTS, {"users": [user_id]})
+    db.all_rows(Sql.open_accounts, {"users": [user_id]})
     return CreditAccount.objects.get(user_id=user_id)
 
 
@@ -36,7 +36,7 @@ def lock_accounts(*, user_ids: Collection[int]) -> None:
     own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id__in=user_ids).order_by("pk")
     missing = set(user_ids) - set(own.values_list("user_id", flat=True))
     if missing:
-        db.all_rows(statements.OPEN_ACCOUNTS, {"users": sorted(missing)})
+        db.all_rows(Sql.open_accounts, {"users": sorted(missing)})
         list(own.values_list("pk"))
 
 
@@ -97,7 +97,7 @@ def post_all(postings: Sequence[Posting]) -> dict[str, int]:
         "sources": [str(posting.source) for posting in postings],
         "keys": [posting.key for posting in postings],
     }
-    return {key: entry_id for entry_id, key in db.all_rows(statements.POST_ENTRIES, params)}
+    return {key: entry_id for entry_id, key in db.all_rows(Sql.post_entries, params)}
 
 
 def adjust(*, user: User, credits: int, key: str, actor: User | None, reason: str) -> CreditEntry:
@@ -146,7 +146,7 @@ def move_of_sponsor(*, sponsor_id: int, credits: int, source: str, key: str, rea
 
 
 def _post_to_sponsor(params: Mapping[str, Any]) -> CreditEntry:
-    posted = CreditEntry.objects.raw(statements.POST_TO_SPONSOR, params)
+    posted = CreditEntry.objects.raw(Sql.post_to_sponsor, params)
     if (entry := next(iter(posted), None) or _repeat(params, "sponsor_id")) is None:
         raise CreditAccount.DoesNotExist(f"sponsor {params['owner']} has no account")
     return entry
@@ -173,7 +173,7 @@ def _post(*, user: User, credits: int, source: str, key: str, actor: User | None
 
 
 def _insert(params: Mapping[str, Any]) -> CreditEntry | None:
-    return next(iter(CreditEntry.objects.raw(statements.POST_ENTRY, params)), None)
+    return next(iter(CreditEntry.objects.raw(Sql.post_entry, params)), None)
 
 
 def _repeat(params: Mapping[str, Any], owner: str) -> CreditEntry | None:

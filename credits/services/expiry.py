@@ -15,7 +15,7 @@ from django.db import transaction
 
 from credits.lots import EXPIRY, PAID_SOURCES, Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot, ExpiryRule
-from credits.services import statements
+from credits.services.statements import Sql
 from gateway.common import db
 from users.models import User
 
@@ -126,7 +126,7 @@ def _expire(account_ids: list[int], now: datetime) -> int:
         "keys": [f"expiry:{entry_id}:{times.get(entry_id, 0)}" for entry_id in entry_ids],
     }
     with transaction.atomic(durable=True):
-        return len(db.all_rows(statements.EXPIRE, params))
+        return len(db.all_rows(Sql.expire, params))
 
 
 def _lots(account_ids: list[int]) -> Iterator[tuple[int, Lots]]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from credits.errors import HoldReleased
 from credits.models import CreditHold, EntrySource, HoldStatus
-from credits.services import statements
+from credits.services.statements import Sql
 from gateway.common import db
 
 
@@ -55,7 +55,7 @@ def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:
         "costs": list(costs.values()),
         "source": EntrySource.RELAY_TRANSACTION,
     }
-    closed = [ClosedHold._make(row) for row in db.all_rows(statements.CLOSE_HOLDS, params)]
+    closed = [ClosedHold._make(row) for row in db.all_rows(Sql.close_holds, params)]
     if len(closed) < len(costs):
         ids = {hold.hold_id for hold in closed}
         _require_not_released([hold_id for hold_id, cost in costs.items() if cost and hold_id not in ids])
@@ -88,7 +88,7 @@ def reopen(*, hold_ids: Collection[int]) -> list[ReopenedHold]:
     goes into debt. A later capture is a new charge with its own key.
     """
     params = {"holds": list(hold_ids), "source": EntrySource.RELAY_REVERSAL}
-    return [ReopenedHold._make(row) for row in db.all_rows(statements.REOPEN_HOLDS, params)]
+    return [ReopenedHold._make(row) for row in db.all_rows(Sql.reopen_holds, params)]
 
 
 def release(*, hold_id: int) -> bool:

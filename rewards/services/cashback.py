@@ -15,8 +15,8 @@ from credits.services.holds import ClosedHold, ReopenedHold
 from gateway.common import db
 from rewards.models import BadgeTrack, CashbackEntry, ExperienceEntry
 from rewards.rules import cashback_fraction, cashback_parts
-from rewards.services import statements
 from rewards.services.experience import open_progress, take_back
+from rewards.services.statements import Sql
 
 
 class _Returned(NamedTuple):
@@ -77,7 +77,7 @@ def _gain_experience(charged: Sequence[ClosedHold], now: datetime) -> list[Decim
         "cause": EntrySource.RELAY_TRANSACTION,
         "now": now,
     }
-    while not (rows := db.all_rows(statements.GAIN_EXPERIENCE, params)):
+    while not (rows := db.all_rows(Sql.gain_experience, params)):
         # Only the progress row can be missing.
         open_progress(user_ids={hold.user_id for hold in charged if hold.user_id is not None})
     fractions = {key: _fraction(*terms) for key, *terms in rows}
@@ -95,6 +95,6 @@ def _post(rows: Sequence[_Returned], *, source: EntrySource) -> None:
     if not rows:
         return
     users, parts, keys = (list(column) for column in zip(*rows, strict=True))
-    whole = db.all_rows(statements.ADD_CASHBACK, {"users": users, "parts": parts, "keys": keys})
+    whole = db.all_rows(Sql.add_cashback, {"users": users, "parts": parts, "keys": keys})
     if whole:
         post_all([Posting(user_id, amount, source, key) for user_id, amount, key in whole])

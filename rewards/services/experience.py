@@ -12,13 +12,13 @@ from typing import Any
 from credits.errors import KeyConflict
 from gateway.common import db
 from rewards.models import BadgeTrack, ExperienceEntry
-from rewards.services import statements
+from rewards.services.statements import Sql
 from users.models import User
 
 
 def open_progress(*, user_ids: Collection[int]) -> None:
     """Create empty progress rows for users without one; safe under concurrency."""
-    db.all_rows(statements.OPEN_PROGRESS, {"users": sorted(user_ids)})
+    db.all_rows(Sql.open_progress, {"users": sorted(user_ids)})
 
 
 def gain(*, user: User, track: BadgeTrack, base: int, key: str, cause: str) -> ExperienceEntry:
@@ -62,7 +62,7 @@ def _post(
 
 
 def _insert(params: dict[str, Any]) -> ExperienceEntry | None:
-    return next(iter(ExperienceEntry.objects.raw(statements.POST_EXPERIENCE, params)), None)
+    return next(iter(ExperienceEntry.objects.raw(Sql.post_experience, params)), None)
 
 
 def _repeat(params: dict[str, Any]) -> ExperienceEntry | None:

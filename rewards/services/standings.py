@@ -14,8 +14,8 @@ from credits.queries import running_allowance
 from gateway.common import db
 from rewards.models import Badge, BadgeTrack, Modifier, Progress
 from rewards.rules import Benefits, badge_at, benefits_of, grown
-from rewards.services import statements
 from rewards.services.experience import open_progress
+from rewards.services.statements import Sql
 
 
 class _Change(NamedTuple):
@@ -112,4 +112,4 @@ def post(standings: Iterable[Standing]) -> None:
         return
     users, bases, amounts, keys, causes = (list(column) for column in zip(*changes, strict=True))
     params = {"users": users, "bases": bases, "amounts": amounts, "keys": keys, "causes": causes}
-    db.all_rows(statements.POST_CHANGES, params)
+    db.all_rows(Sql.post_changes, params)

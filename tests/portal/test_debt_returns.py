@@ -14,7 +14,7 @@ from credits.models import CreditAccount, CreditEntry, Debtor, EntrySource
 from credits.queries import balance_of
 from credits.services import debts, entries
 from credits.services.reconciliation import find_differences
-from credits.services.statements import TAKE_OVER_DEBT
+from credits.services.statements import Sql
 from gateway.common.db import all_rows
 from payments.services.reconciliation import repairs
 from proofs.services.roots import close_roots
@@ -217,7 +217,7 @@ def test_a_debt_found_before_its_successor_was_erased_waits_for_the_next_account
     )
 
     def erased_meanwhile(execute: Callable[..., Any], statement: str, *others: Any) -> Any:
-        if statement == TAKE_OVER_DEBT:
+        if statement == Sql.take_over_debt:
             at_once([partial(delete, profile)])
         return execute(statement, *others)
 
@@ -248,7 +248,7 @@ def test_a_deletion_waits_until_a_debt_has_moved(
     request = partial(deletion.request, user=user, session=token.session, now=now())
 
     with waits_for_this_transaction(request) as requested:
-        assert len(all_rows(TAKE_OVER_DEBT, moves)) == 2
+        assert len(all_rows(Sql.take_over_debt, moves)) == 2
 
     assert isinstance(requested.result(), AccountDeletion)
     assert balance_of(old).balance == 0

@@ -20,8 +20,9 @@ from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.types import BlockId, ChainView
 from gateway.common import db
+from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
-from relay.models import IN_PROGRESS_SQL, Attempt, FinalBlock, RelayTransaction, ReversedSettlement
+from relay.models import SQL, Attempt, FinalBlock, RelayTransaction, ReversedSettlement
 from relay.services.fleet import losses, relayers
 from relay.services.sending import cancellation
 from rewards.services import cashback
@@ -36,6 +37,13 @@ REORGANISED = "reorganised"
 SUPERSEDED = "superseded"
 # Failure code of that newer call, if the reopened one was executed instead.
 OVERTAKEN = "overtaken-by-reopened-call"
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    counts: str
+    watch: str
+    move_final_block: str
+    settled_calls: str
 
 
 class FinalBlockReplaced(Exception):
@@ -62,7 +70,7 @@ class Watch(NamedTuple):
 
 def watch() -> Watch:
     """Return the blocks to compare with the chain now."""
-    rows = db.all_rows(_WATCH, {"chain": get_chain().id})
+    rows = db.all_rows(_Sql.watch, {"chain": get_chain().id})
     if not rows:
         return Watch(None, False, [])
     number, block_hash, is_replaced = rows[0][:3]
@@ -93,7 +101,7 @@ def reopen_vanished(*, watch: Watch, view: ChainView, now: datetime) -> int:
     }
     reopened = 0
     # Newest first: of several generations of a call, the newest is the one to execute.
-    for (row_id,) in db.all_rows(_SETTLED_CALLS, params):
+    for (row_id,) in db.all_rows(_Sql.settled_calls, params):
         with isolated(f"reopening relay transaction {row_id}"):
             reopened += _reopen(relay_transaction_id=row_id, vanished=vanished, now=now)
     return reopened
@@ -121,7 +129,7 @@ def _move_final_block(watch: Watch, view: ChainView) -> None:
         return
     if watch.final is None or final.number > watch.final.number:
         params = {"chain": get_chain().id, "number": final.number, "hash": final.block_hash}
-        db.all_rows(_MOVE_FINAL_BLOCK, params)
+        db.all_rows(_Sql.move_final_block, params)
 
 
 @transaction.atomic(durable=True)
@@ -261,42 +269,4 @@ class ReorganisationCounts(NamedTuple):
 
 def counts(*, since: datetime) -> ReorganisationCounts:
     """Return the counts since `since`, read in one statement."""
-    return ReorganisationCounts(*db.only_row(_COUNTS, {"chain": get_chain().id, "since": since}))
-
-
-_COUNTS = """
-SELECT (SELECT count(*) FROM relay_reversedsettlement WHERE reversed_at >= %(since)s),
-       (SELECT count(*) FROM relay_gapfiller WHERE created_at >= %(since)s),
-       coalesce(final.number, 0), final.replaced_at IS NOT NULL
-FROM (SELECT) AS always LEFT JOIN relay_finalblock AS final ON final.chain_id = %(chain)s
-"""
-
-_WATCH = f"""
-SELECT final.number, final.block_hash, final.replaced_at IS NOT NULL, settled.block_number, settled.block_hash
-FROM relay_finalblock AS final
-LEFT JOIN LATERAL (
-    SELECT DISTINCT attempt.block_number, attempt.block_hash
-    FROM relay_attempt AS attempt
-    JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-    WHERE attempt.chain_id = final.chain_id AND attempt.block_number > final.number
-      AND call.status NOT IN {IN_PROGRESS_SQL}
-) AS settled ON true
-WHERE final.chain_id = %(chain)s
-"""  # noqa: S608 - constants of our own
-
-# A worker with an older view of the chain does not move the final block back.
-_MOVE_FINAL_BLOCK = """
-INSERT INTO relay_finalblock AS final (chain_id, number, block_hash) VALUES (%(chain)s, %(number)s, %(hash)s)
-ON CONFLICT (chain_id) DO UPDATE SET number = excluded.number, block_hash = excluded.block_hash
-WHERE final.number < excluded.number AND final.replaced_at IS NULL
-RETURNING id
-"""
-
-_SETTLED_CALLS = f"""
-SELECT DISTINCT call.id
-FROM unnest(%(numbers)s::bigint[], %(hashes)s::text[]) AS vanished (number, hash)
-JOIN relay_attempt AS attempt ON attempt.block_number = vanished.number AND attempt.block_hash = vanished.hash
-JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-WHERE attempt.chain_id = %(chain)s AND call.status NOT IN {IN_PROGRESS_SQL}
-ORDER BY call.id DESC
-"""  # noqa: S608 - constants of our own
+    return ReorganisationCounts(*db.only_row(_Sql.counts, {"chain": get_chain().id, "since": since}))

@@ -24,10 +24,11 @@ from gateway.chain.contracts import decode_execute_relay_call, refusal_from_reve
 from gateway.chain.errors import AnswerTooLarge, CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
 from gateway.common import db, metrics
+from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
 from gateway.web import tracing
 from relay.errors import KeyManagerNotOwner
-from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction
+from relay.models import SQL, Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services.settling import reorganisations, traces
 from rewards.services import cashback
@@ -53,6 +54,10 @@ _LOCKED = (OperationalError,)
 _locked_before: dict[int, None] = {}
 # After this many failed retries a run stops retrying, because each failure costs a lock timeout.
 _MOST_FAILURES = 5
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    settle_calls: str
 
 
 class Outcome(NamedTuple):
@@ -277,7 +282,7 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
     db.limit_lock_waits(_LOCK_MILLISECONDS)
     settled = [
         _Settled._make(row)
-        for row in db.all_rows(_SETTLE_CALLS, {"outcomes": json.dumps(outcomes), "now": now})
+        for row in db.all_rows(_Sql.settle_calls, {"outcomes": json.dumps(outcomes), "now": now})
     ]
     if settled:
         _settle_credits(settled, now)
@@ -301,28 +306,3 @@ def _settle_credits(settled: Sequence[_Settled], now: datetime) -> None:
     succeeded = {call.hold_id for call in settled if call.status == _Status.SUCCESS}
     cashback.reward(closed=[hold for hold in closed if hold.hold_id in succeeded], now=now)
     holding.recount(hold_ids=shares)
-
-
-# Locks the calls in row order and writes the outcome of those in progress; returns a `_Settled` for each.
-_SETTLE_CALLS = f"""
-WITH outcome AS (
-    SELECT * FROM jsonb_to_recordset(%(outcomes)s::jsonb)
-        AS outcome (id bigint, status text, cost bigint, code text, detail text, hash text)
-), due AS (
-    SELECT call.id
-    FROM relay_relaytransaction AS call
-    WHERE call.id = ANY(ARRAY(SELECT id FROM outcome)) AND call.status IN {IN_PROGRESS_SQL}
-    ORDER BY call.id FOR NO KEY UPDATE
-)
-UPDATE relay_relaytransaction AS call
-SET status = outcome.status, real_cost = outcome.cost, settled_at = %(now)s, terminal_status = '',
-    failure_code = outcome.code, failure_detail = outcome.detail,
-    transaction_hash = coalesce(outcome.hash, call.transaction_hash)
-FROM due JOIN outcome USING (id)
-WHERE call.id = due.id
-RETURNING call.hold_id, outcome.cost, outcome.status,
-    (SELECT sponsor_hold_id FROM sponsors_sponsoredcall WHERE hold_id = call.hold_id),
-    (SELECT share_percent FROM sponsors_sponsoredcall AS sponsored
-     JOIN sponsors_policyversion AS version ON version.id = sponsored.version_id WHERE hold_id = call.hold_id),
-    extract(epoch FROM call.settled_at - call.created_at)::float
-"""  # noqa: S608 - constants of our own

@@ -20,8 +20,9 @@ from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import ChainView, Head, Receipt
 from gateway.common import db, metrics
+from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
-from relay.models import IN_PROGRESS_SQL, Attempt, Relayer, RelayTransaction
+from relay.models import SQL, Attempt, Relayer, RelayTransaction
 from relay.services.fleet import losses, relayers
 from relay.services.sending import cancellation, gaps, replacement
 from relay.services.sending.replacement import current_fees
@@ -33,6 +34,11 @@ _Status = RelayTransaction.Status
 _LOST_DEPTH = 20
 # For how many blocks nodes may disagree about a transaction before the tracker reports it.
 _CONTRADICTION_BLOCKS = 10
+
+
+class _Sql(Statements, file=__file__, shared=SQL):
+    in_flight: str
+    update_receipts: str
 
 
 class _InFlight(NamedTuple):
@@ -127,7 +133,7 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
 
 
 def _attempts_in_flight() -> list[_InFlight]:
-    return [_InFlight._make(row) for row in db.all_rows(_IN_FLIGHT, {"chain": get_chain().id})]
+    return [_InFlight._make(row) for row in db.all_rows(_Sql.in_flight, {"chain": get_chain().id})]
 
 
 def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlement.Confirmed]:
@@ -247,7 +253,7 @@ def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetim
     if not changed:
         return attempts
     rows = [_with_receipt(attempt, receipts[attempt.id]) for attempt in changed.values()]
-    db.all_rows(_UPDATE_RECEIPTS, {"receipts": json.dumps(rows), "now": now})
+    db.all_rows(_Sql.update_receipts, {"receipts": json.dumps(rows), "now": now})
     for attempt in changed.values():
         if receipts[attempt.id] and not attempt.block_hash and attempt.first_sent_at:
             metrics.MINED.observe((now - attempt.first_sent_at).total_seconds())
@@ -273,7 +279,7 @@ def _differs(attempt: _InFlight, receipt: Receipt | None) -> bool:
 
 
 def _with_receipt(attempt: _InFlight, receipt: Receipt | None) -> dict[str, object]:
-    """Return a row of `receipt` in `_UPDATE_RECEIPTS`."""
+    """Return a row of `receipt` in `_Sql.update_receipts`."""
     row = {
         "id": attempt.id,
         "transaction_id": attempt.relay_transaction_id,
@@ -289,54 +295,3 @@ def _with_receipt(attempt: _InFlight, receipt: Receipt | None) -> dict[str, obje
         "gas": receipt.gas_used,
         "price": receipt.effective_gas_price_wei,
     }
-
-
-# Calls are listed first: with statistics from an idle moment, PostgreSQL would scan them once for each attempt.
-_IN_FLIGHT = f"""
-WITH call AS MATERIALIZED (
-    SELECT id, user_id, is_superseded, validity FROM relay_relaytransaction
-    WHERE chain_id = %(chain)s AND status IN {IN_PROGRESS_SQL}
-)
-SELECT attempt.id, attempt.relay_transaction_id, call.user_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
-       attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
-       attempt.max_fee_per_gas_wei, call.is_superseded, attempt.succeeded, attempt.gas_used,
-       attempt.effective_gas_price_wei, call.validity
-FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
-"""  # noqa: S608 - constants of our own
-
-# Stores the receipts of attempts, and the status of their calls. The receipt is null for an attempt whose block was
-# removed; that attempt is then resent at once. The count is read first, so calls are locked before attempts, as
-# everywhere.
-_UPDATE_RECEIPTS = f"""
-WITH receipt AS (
-    SELECT * FROM jsonb_to_recordset(%(receipts)s::jsonb) AS receipt (
-        id bigint, transaction_id bigint, is_call boolean, status text,
-        number bigint, hash text, succeeded boolean, gas bigint, price numeric
-    )
-), outcome AS (
-    SELECT transaction_id, coalesce(bool_or(NOT succeeded) FILTER (WHERE is_call), false) AS reverted,
-           bool_or(is_call) AS is_call
-    FROM receipt GROUP BY transaction_id
-), moved AS (
-    UPDATE relay_relaytransaction AS call
-    SET status = '{_Status.SUBMITTED}', terminal_status = CASE
-        WHEN outcome.reverted AND terminal_status = '' THEN '{_Status.FAILED}'
-        WHEN outcome.is_call AND NOT outcome.reverted AND terminal_status = '{_Status.FAILED}' THEN ''
-        ELSE terminal_status END
-    FROM outcome
-    WHERE call.id = outcome.transaction_id AND call.status IN {IN_PROGRESS_SQL} AND (
-        call.status = '{_Status.PENDING}' OR outcome.reverted AND terminal_status = ''
-        OR outcome.is_call AND NOT outcome.reverted AND terminal_status = '{_Status.FAILED}'
-    )
-    RETURNING call.id
-)
-UPDATE relay_attempt AS attempt
-SET status = receipt.status, block_number = receipt.number, block_hash = coalesce(receipt.hash, ''),
-    succeeded = receipt.succeeded, gas_used = receipt.gas, effective_gas_price_wei = receipt.price,
-    mined_at = CASE WHEN receipt.number IS NOT NULL THEN %(now)s::timestamptz END,
-    sent_at = CASE WHEN receipt.number IS NOT NULL THEN sent_at END
-FROM receipt, (SELECT count(*) FROM moved) AS done
-WHERE attempt.id = receipt.id
-RETURNING attempt.id
-"""  # noqa: S608 - constants of our own

@@ -343,7 +343,8 @@ def _of_statements(path: Path) -> list[Mutant]:
 
 def _statements(path: Path) -> Any:
     """Return the class that has the statements of a file."""
-    return import_module(".".join(path.relative_to(PROJECT).with_suffix("").parts))._Sql
+    module = vars(import_module(".".join(path.relative_to(PROJECT).with_suffix("").parts)))
+    return module.get("_Sql") or module["Sql"]
 
 
 def _put_in(mutant: Mutant) -> bool:

@@ -122,9 +122,10 @@ def users_of(name: str) -> set[str]:
 
 
 def users_of_statement(path: Path, name: str) -> set[str]:
-    """Return the functions that use a statement of the file beside their module, directly or through a constant."""
+    """Return the functions that use a statement of the file beside its module, directly or through a constant."""
     file = path.with_suffix(".py")
-    users = {function for function, words in _functions(file) if {"_Sql", name} <= words}
+    own, files = ("_Sql", [file]) if "class _Sql(" in file.read_text() else ("Sql", _sources())
+    users = {function for other in files for function, words in _functions(other) if {own, name} <= words}
     return users.union(
         *(users_of(constant) for constant, text in _constants(file) if re.search(rf"_Sql\.{name}\b", text))
     )

@@ -33,7 +33,7 @@ WHERE id = %(relayer)s AND next_account_nonce = %(nonce)s + 1 AND mined_account_
 RETURNING id
 
 -- name: hash_of
--- The hash of the call that was signed meanwhile, if it was.
+-- The hash of the call of a hold, if it is stored.
 SELECT transaction_hash FROM relay_relaytransaction WHERE hold_id = %(hold)s
 
 -- name: waiting

@@ -7,8 +7,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _MOST_LINES = 3
-# To be removed with this module.
-_EXCEPTION = ROOT / "sponsors/services/transfers.py"
 _STATEMENT = re.compile(r"\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b")
 
 
@@ -46,7 +44,7 @@ def test_long_statements_are_in_files() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _modules()
         for node, text in _statements(path)
-        if len(text.strip().splitlines()) > _MOST_LINES and path != _EXCEPTION
+        if len(text.strip().splitlines()) > _MOST_LINES
     ]
     assert long == []
 

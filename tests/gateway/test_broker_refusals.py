@@ -92,7 +92,7 @@ def assert_outlives_every_answer(worker: Worker, redis: Redis) -> None:
     assert not worker.has_ended
 
 
-def test_a_worker_outlives_every_answer_of_redis_and_takes_messages_again(
+def test_a_worker_survives_every_error_of_redis_and_consumes_messages_again(
     environment: dict[str, str], redis: Redis, tmp_path: Path
 ) -> None:
     """`tests/relay/test_worker_process.py` has the other kind of worker."""
@@ -138,7 +138,7 @@ class _Steps(bootsteps.StartStopStep):
         self.stopped.set()
 
 
-def test_an_error_that_celery_does_not_expect_ends_neither_the_worker_nor_its_other_steps(
+def test_an_unexpected_error_ends_neither_the_worker_nor_its_other_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("gateway.celery._RECONNECT_SECONDS", 0)

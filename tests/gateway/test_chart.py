@@ -63,7 +63,7 @@ def test_only_migrations_and_erasures_connect_as_the_owner_of_the_tables(rendere
     assert {name for name, source in sources.items() if source == "gateway-owner"} == {"migrate", "eraser"}
 
 
-def test_who_needs_signatures_asks_the_signer_over_tls_and_nobody_else_can(rendered: Objects) -> None:
+def test_only_the_relay_processes_reach_the_signer_and_use_tls(rendered: Objects) -> None:
     for name in OURS:
         variables = _variables(rendered, name)
         is_client = name in CALLERS
@@ -105,14 +105,14 @@ def test_every_pod_is_confined_bounded_and_reaches_nothing_that_no_policy_names(
             assert "livenessProbe" in container
 
 
-def test_no_outage_of_what_all_pods_share_takes_them_out_of_service_at_once(rendered: Objects) -> None:
+def test_an_outage_of_a_shared_dependency_does_not_make_all_pods_unready(rendered: Objects) -> None:
     for name in ("web", "admin"):
         (container,) = _pods(rendered)[name]["containers"]
         probes = [container[f"{name}Probe"] for name in ("startup", "liveness", "readiness")]
         assert {probe["httpGet"]["path"] for probe in probes} == {"/healthz"}
 
 
-def test_a_rollout_goes_on_only_once_a_process_without_a_port_works(
+def test_a_rollout_continues_only_once_a_process_without_a_port_works(
     rendered: Objects, compose: dict[str, Any]
 ) -> None:
     for name in ("worker-relay", "worker-default", "beat", "eraser"):
@@ -124,7 +124,7 @@ def test_a_rollout_goes_on_only_once_a_process_without_a_port_works(
         assert "initialDelaySeconds" not in container["livenessProbe"]
 
 
-def test_who_asks_past_the_pooler_is_not_told_of_it(rendered: Objects) -> None:
+def test_processes_that_bypass_the_pooler_do_not_get_its_setting(rendered: Objects) -> None:
     web = _variables(rendered, "web")
     is_pooled = web.get("DATABASE_POOLING") == "transaction"
     assert not any("DATABASE_POOLING" in _variables(rendered, name) for name in ("migrate", "eraser"))
@@ -134,7 +134,7 @@ def test_who_asks_past_the_pooler_is_not_told_of_it(rendered: Objects) -> None:
             assert source["key"] == ("DATABASE_DIRECT_URL" if is_pooled else "DATABASE_URL")
 
 
-def test_prometheus_may_ask_a_pod_by_its_address(rendered: Objects) -> None:
+def test_prometheus_may_scrape_a_pod_by_its_address(rendered: Objects) -> None:
     if not any(kind == "ServiceMonitor" for kind, _ in rendered):
         return
     names = list(_variables(rendered, "web"))
@@ -164,7 +164,7 @@ def test_a_budget_leaves_one_where_there_are_several(rendered: Objects) -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_scaled_is_scaled_by_statements_that_the_database_answers(rendered: Objects) -> None:
+def test_scaling_queries_run_against_the_database(rendered: Objects) -> None:
     scaled = [one for (kind, _), one in rendered.items() if kind == "ScaledObject"]
     for one in scaled:
         assert "replicas" not in rendered["Deployment", one["spec"]["scaleTargetRef"]["name"][8:]]["spec"]

@@ -70,7 +70,7 @@ def test_the_image_is_built_once_and_used_by_every_process_of_ours(services: dic
     assert _is_ours(services["migrate"])
 
 
-def test_postgres_is_healthy_only_once_it_answers_by_tcp(services: dict[str, Any]) -> None:
+def test_postgres_is_healthy_only_once_it_accepts_tcp_connections(services: dict[str, Any]) -> None:
     """While its image makes the database, a server answers at the socket alone, and stops again."""
     assert services["postgres"]["healthcheck"]["test"][-2:] == ["-h", "127.0.0.1"]
 
@@ -95,9 +95,7 @@ def test_a_busy_host_has_time_to_start_a_health_check_of_ours(services: dict[str
 
 
 @pytest.mark.parametrize(("status", "is_healthy"), [(200, True), (404, False), (503, False), (None, False)])
-def test_a_process_with_a_port_is_healthy_as_long_as_it_answers_200(
-    status: int | None, is_healthy: bool
-) -> None:
+def test_a_process_with_a_port_is_healthy_while_it_returns_200(status: int | None, is_healthy: bool) -> None:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status if status and self.path == "/healthz" else 500)
@@ -124,7 +122,7 @@ def test_the_signers_health_check_is_the_file_that_loads_nothing_of_it(services:
     assert check == ["CMD", "python", "-I", str(Path(probe.__file__).relative_to(settings.BASE_DIR))]
 
 
-def test_the_signer_trusts_what_env_names_without_a_change_of_the_file(services: dict[str, Any]) -> None:
+def test_the_signers_trusted_code_is_configured_in_env(services: dict[str, Any]) -> None:
     environment = services["signer"]["environment"]
     names = {name for name in environment if name.startswith("SIGNER_TRUSTED")}
     assert names == {"SIGNER_TRUSTED_PROFILES", "SIGNER_TRUSTED_KEY_MANAGERS"}
@@ -138,7 +136,7 @@ def test_every_process_of_ours_is_known_here(services: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS))
-def test_who_needs_signatures_asks_the_signer_at_its_socket(services: dict[str, Any], name: str) -> None:
+def test_processes_that_sign_use_the_signers_socket(services: dict[str, Any], name: str) -> None:
     environment, signer = services[name]["environment"], services["signer"]
     assert settings_with(**_environment(services, name)).RELAY_SIGNER == "remote"
     assert environment["SIGNER_URL"] == signer["environment"]["SIGNER_LISTEN"]
@@ -147,7 +145,7 @@ def test_who_needs_signatures_asks_the_signer_at_its_socket(services: dict[str, 
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_SIGNER))
-def test_nobody_else_reaches_the_signer(services: dict[str, Any], name: str) -> None:
+def test_other_processes_cannot_reach_the_signer(services: dict[str, Any], name: str) -> None:
     assert settings_with(**_environment(services, name)).RELAY_SIGNER == "none"
     assert "volumes" not in services[name]
 
@@ -202,7 +200,7 @@ def test_a_process_gets_no_secret_that_it_does_not_use(services: dict[str, Any],
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_SIGNER | {"admin", "worker-relay"}))
-def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any], name: str) -> None:
+def test_a_process_starts_without_withheld_secrets(services: dict[str, Any], name: str) -> None:
     loaded = settings_with(**_environment(services, name))
     for secret in withheld(name):
         assert not getattr(loaded, secret if secret != "METRICS_TOKEN" else "METRICS_TOKENS")
@@ -276,7 +274,7 @@ def test_every_container_has_bounds_and_keeps_no_log_for_ever(services: dict[str
         assert "mem_limit" in part or name in {"postgres", "roles"}
 
 
-def test_what_answers_during_an_upgrade_is_web_at_another_port(services: dict[str, Any]) -> None:
+def test_during_an_upgrade_another_web_process_serves_at_another_port(services: dict[str, Any]) -> None:
     own = {"profiles", "ports"}
     meanwhile = {key: part for key, part in services["web-meanwhile"].items() if key not in own}
     assert meanwhile == {key: part for key, part in services["web"].items() if key not in own}

@@ -62,7 +62,7 @@ def _json_answers(description: Any) -> Iterator[tuple[str, Any]]:
                     yield f"{method} {path}", content["application/json"]
 
 
-def test_every_answer_is_an_object_and_its_examples_are_what_it_promises(description: Any) -> None:
+def test_every_response_is_an_object_and_its_examples_match_its_schema(description: Any) -> None:
     seen = 0
     for where, content in _json_answers(description):
         shape = {**content["schema"], "components": description["components"]}
@@ -187,7 +187,7 @@ def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> Non
     assert mentions.isdisjoint(ours)
 
 
-def test_every_answer_that_says_wait_shows_where_it_says_how_long(description: Any) -> None:
+def test_every_response_that_requires_waiting_describes_retry_after(description: Any) -> None:
     waits = [
         resolved(description, response)
         for status, response in _responses(description)
@@ -205,7 +205,7 @@ def test_the_lengths_of_bytes_are_described_as_they_are_checked(description: Any
     assert (abi["minLength"], abi["maxLength"]) == (10, len("0x") + 2 * settings.RELAY_MAX_PAYLOAD_BYTES)
 
 
-def test_it_tells_an_integrator_what_no_single_path_tells(description: Any) -> None:
+def test_the_description_explains_what_no_single_path_documents(description: Any) -> None:
     text = description["info"]["description"]
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
 
@@ -239,7 +239,7 @@ def test_a_generated_client_demands_no_member_that_may_be_left_out(description: 
     assert _fields(description, "UpsertRequest")["currency"]["description"].endswith('Without it: "usd".')
 
 
-def test_every_operation_says_whether_it_takes_a_token_and_has_a_described_tag(description: Any) -> None:
+def test_every_operation_declares_its_authentication_and_has_a_described_tag(description: Any) -> None:
     described = {tag["name"] for tag in description["tags"] if tag["description"]}
     member, token = {"sponsorMember"}, {"accessToken"}
     of_sponsors = ([{"sponsorKey"}, member, token], [member, token], [member])

@@ -54,7 +54,7 @@ def test_a_page_shows_status_meaning_and_whether_a_repeat_helps(slash: str) -> N
     assert "may succeed later" in Client().get("/problems/chain-unavailable").content.decode()
 
 
-def test_what_a_docstring_says_is_text_and_not_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_docstring_is_rendered_as_text_and_not_as_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     class Provocation(DomainError):
         """Send `<b>` & nothing else."""
 

@@ -81,9 +81,7 @@ def test_any_other_spelling_of_a_flag_is_refused(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("text", ["1.5", "ten", "0x10", "-1"])
-def test_a_number_that_is_not_whole_or_too_small_is_refused(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_a_fractional_or_too_small_number_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(NAME, text)
 
     with pytest.raises(ImproperlyConfigured, match=NAME):
@@ -99,7 +97,7 @@ def test_a_number_has_a_bound_above_where_one_is_given(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("text", ["banana", "30", "30/fortnight", "-1/minute", "30/minute;600/hour"])
-def test_what_is_not_one_rate_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_an_invalid_rate_limit_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(NAME, text)
 
     with pytest.raises(ImproperlyConfigured, match=f"{NAME} must be a rate like 30/minute"):
@@ -219,7 +217,7 @@ def test_a_misspelt_name_is_an_error_while_the_right_one_is_not_set(
 @pytest.mark.parametrize(
     "text", ["https://gateway.example", "gateway.example:443", "gateway.example/", "a b", "a,b/c"]
 )
-def test_what_is_no_host_name_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_an_invalid_host_name_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(NAME, text)
     with pytest.raises(ImproperlyConfigured, match=f"{NAME} must list host names only"):
         env.hosts(NAME)

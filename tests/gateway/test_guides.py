@@ -48,5 +48,5 @@ def test_links_and_pictures_of_guides_lead_to_pages_of_the_service(client: Clien
         "/docs/%2e%2e/manage.py",
     ],
 )
-def test_what_is_no_guide_is_not_found(client: Client, path: str) -> None:
+def test_an_unknown_guide_is_404(client: Client, path: str) -> None:
     assert client.get(path).status_code == 404

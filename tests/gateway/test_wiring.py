@@ -49,7 +49,7 @@ def test_a_host_that_is_not_ours_is_refused_as_a_problem(monkeypatch: pytest.Mon
     assert "The Host header" in refused.json()["detail"]
 
 
-def test_no_task_goes_to_the_worker_of_relay_calls() -> None:
+def test_no_task_is_routed_to_the_worker_of_relay_calls() -> None:
     app.loader.import_default_modules()
     names = [name for name in app.tasks if not name.startswith(("celery.", "tests."))]
 
@@ -91,7 +91,7 @@ def test_the_description_is_made_once_and_may_be_kept(monkeypatch: pytest.Monkey
     assert again.headers["Cache-Control"] == "public, max-age=300"
 
 
-def test_the_description_is_compressed_for_those_who_read_that() -> None:
+def test_the_description_is_compressed_for_clients_that_accept_it() -> None:
     plain = Client().get("/api/openapi.json")
 
     compressed = Client().get("/api/openapi.json", headers={"Accept-Encoding": "gzip"})
@@ -201,7 +201,7 @@ def test_nightly_tasks_run_one_after_the_other_and_catch_up_before_they_compare(
     assert {"credits.reconcile", "relay.reconcile", after} <= set(order)
 
 
-def test_statements_have_fifteen_seconds_unless_the_environment_says_otherwise() -> None:
+def test_statements_time_out_after_fifteen_seconds_by_default() -> None:
     assert "statement_timeout=15s" in settings_with().DATABASES["default"]["OPTIONS"]["options"]
     unlimited = settings_with(DATABASE_STATEMENT_TIMEOUT_SECONDS="0")
     assert "statement_timeout=0s" in unlimited.DATABASES["default"]["OPTIONS"]["options"]
@@ -245,7 +245,7 @@ def test_staff_are_locked_out_by_the_address_that_the_proxy_saw(rf: RequestFacto
     assert get_client_ip_address(rf.post("/admin/login/", HTTP_X_FORWARDED_FOR="unknown")) is None
 
 
-def test_a_worker_takes_the_request_id_over_and_logs_as_the_settings_say() -> None:
+def test_a_worker_keeps_the_request_id_and_logs_in_the_configured_format() -> None:
     assert DjangoStructLogInitStep in app.steps["worker"]
     assert signals.setup_logging.receivers
 

@@ -83,7 +83,7 @@ def test_an_entry_about_something_as_a_whole_has_its_name() -> None:
 
 
 @pytest.mark.parametrize("role", ["superuser", "support", "finance", "operations"])
-def test_nobody_adds_changes_or_deletes_an_entry(role: str) -> None:
+def test_an_audit_entry_cannot_be_added_changed_or_deleted(role: str) -> None:
     person = member(role)
     pk, client = write(person, person), browser_of(person)
     before = list(LogEntry.objects.values())
@@ -108,7 +108,7 @@ def test_a_longer_log_costs_no_more_statements(client: Client) -> None:
     assert StaffAction.objects.count() == 10
 
 
-def test_a_request_and_what_came_of_it_are_told_apart_and_lead_to_one_another(client: Client) -> None:
+def test_a_request_and_its_execution_are_distinct_and_link_to_each_other(client: Client) -> None:
     asker, second = member("support"), member("finance")
     request = adjustments.request(
         user=UserFactory.create(),

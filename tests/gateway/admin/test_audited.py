@@ -39,7 +39,7 @@ def add(client: Client, **values: str) -> TrustedImplementation:
     return TrustedImplementation.objects.latest("pk")
 
 
-def test_what_is_asked_for_and_what_is_carried_out_are_two_entries_of_two_people(client: Client) -> None:
+def test_a_request_and_its_execution_are_two_entries_of_two_actors(client: Client) -> None:
     name, address = secrets.token_hex(4), random_address()
     row = add(client, name=name, address=address)
     requested, carried_out = entries_of("save_trusted_code")
@@ -54,7 +54,7 @@ def test_what_is_asked_for_and_what_is_carried_out_are_two_entries_of_two_people
         assert (changes["name"], changes["address"]) == (["", name], ["", address])
 
 
-def test_a_change_tells_from_what_to_what_in_the_rows_history(client: Client) -> None:
+def test_the_rows_history_shows_the_old_and_the_new_value(client: Client) -> None:
     row = add(client, name="the old name", address=random_address())
     page = reverse(f"{PAGE}_change", args=[row.pk])
     saved(client, page, {**_ROW, "name": "the new name", "address": row.address}, role="finance")
@@ -99,7 +99,7 @@ def test_a_deletion_keeps_the_request() -> None:
     assert (sentence_of(entry), entry.object_repr) == ("delete", str(row))
 
 
-def test_a_role_that_is_given_is_named_when_it_is_asked_for_and_when_it_is_given() -> None:
+def test_a_granted_role_is_named_in_its_request_and_in_its_grant() -> None:
     person = User.objects.create_user(secrets.token_hex(4), is_staff=True)
     group = Group.objects.get(name="support")
     body = {"username": person.username, "is_staff": "on", "is_active": "on", "groups": [group.pk]}

@@ -55,7 +55,7 @@ def test_a_value_is_shown_with_its_unit_and_separators(shown: str, words: str) -
         (None, "not_before", ("7", ""), "not before: 7 → nothing"),
     ],
 )
-def test_a_change_in_the_log_is_said_in_words(
+def test_a_change_in_the_log_is_described_in_words(
     model: type[Model] | None, name: str, pair: tuple[str, str], line: str
 ) -> None:
     assert columns.lines(model, {name: pair}) == [line]
@@ -69,7 +69,7 @@ def test_a_shortened_value_shows_the_whole_one_as_its_title() -> None:
 
 
 @pytest.mark.django_db
-def test_a_failed_call_says_why_and_is_found_by_it(client: Client) -> None:
+def test_a_failed_call_shows_its_cause_and_is_found_by_it(client: Client) -> None:
     log_in_staff(client)
     refused, other = make(RelayTransaction), make(RelayTransaction)
     codes = ("profile-balance-too-low", "reverted")

@@ -84,7 +84,7 @@ def send(client: Client, row: Relayer, token: uuid.UUID, reason: str = "because 
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_a_process_that_dies_leaves_neither_entry_nor_effect_and_the_page_is_sent_again(
+def test_a_crash_leaves_neither_entry_nor_effect_and_the_form_can_be_sent_again(
     client: Client, offer: Offer, row: Relayer, before: bool
 ) -> None:
     offer(steps := Steps(KILLED, before=before))
@@ -99,7 +99,9 @@ def test_a_process_that_dies_leaves_neither_entry_nor_effect_and_the_page_is_sen
     assert (log(), steps.runs) == (["act"], 2)
 
 
-def test_a_fault_of_ours_leaves_neither_entry_nor_effect(client: Client, offer: Offer, row: Relayer) -> None:
+def test_an_internal_error_leaves_neither_entry_nor_effect(
+    client: Client, offer: Offer, row: Relayer
+) -> None:
     offer(Steps(RuntimeError("a fault")))
     token, rows = uuid.uuid4(), everything()
     assert send(client, row, token).status_code == 500
@@ -123,7 +125,7 @@ def test_a_refusal_is_on_record_with_the_reason_and_without_an_effect(
 
 
 @pytest.mark.parametrize("reaches_out", [False, True])
-def test_what_becomes_of_a_row_is_on_record_where_it_is_done_and_nowhere_else(
+def test_the_outcome_for_a_row_is_logged_only_where_it_happens(
     client: Client, offer: Offer, row: Relayer, reaches_out: bool
 ) -> None:
     def changes(row: Relayer) -> dict[str, tuple[str, str]]:
@@ -195,7 +197,7 @@ class TestReachingOut:
         assert LogEntry.objects.count() == 2
 
     @pytest.mark.parametrize("before", [True, False])
-    def test_a_process_that_dies_leaves_what_was_begun_and_the_page_is_sent_again(
+    def test_a_crash_leaves_the_begun_decision_and_the_form_can_be_sent_again(
         self, client: Client, offer: Offer, row: Relayer, before: bool
     ) -> None:
         offer(Steps(KILLED, before=before), reaches_out=True)
@@ -212,7 +214,7 @@ class TestReachingOut:
         ("ends", "status", "said"),
         [(ServiceUnavailable("Away."), 200, "act refused"), (RuntimeError("a fault"), 500, "act failed")],
     )
-    def test_what_came_to_nothing_is_said_and_may_be_sent_again(
+    def test_a_failed_decision_is_reported_and_may_be_sent_again(
         self, client: Client, offer: Offer, row: Relayer, ends: Exception, status: int, said: str
     ) -> None:
         offer(Steps(ends, before=True), reaches_out=True)
@@ -223,7 +225,7 @@ class TestReachingOut:
         assert (log(), is_active(row)) == (["act begun", said, "act begun", "act"], False)
 
     @pytest.mark.django_db(transaction=True)
-    def test_a_page_sent_while_the_first_still_waits_for_its_answer_does_nothing(
+    def test_a_form_sent_again_while_the_first_is_pending_does_nothing(
         self, client: Client, offer: Offer, row: Relayer
     ) -> None:
         begun, answered = threading.Event(), threading.Event()

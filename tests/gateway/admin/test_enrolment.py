@@ -84,7 +84,7 @@ def test_until_then_the_password_opens_that_page_alone() -> None:
 
 
 @pytest.mark.parametrize("what", ["not offered", "too long ago", "has a phone", "closed account"])
-def test_nobody_else_can_set_up_a_phone_with_a_password(what: str) -> None:
+def test_a_password_alone_cannot_enrol_another_phone(what: str) -> None:
     person = colleague()
     offers = Phone.objects.filter(user=person)
     match what:
@@ -123,7 +123,7 @@ def test_a_recovery_code_logs_in_once_and_leads_to_another_phone() -> None:
     assert log_in(person, fresh[0]).status_code == 302
 
 
-def test_new_codes_want_a_proof_and_end_the_old_ones() -> None:
+def test_new_recovery_codes_require_a_proof_and_revoke_the_old_ones() -> None:
     person = colleague()
     client, codes = enrolled(person)
     hashes = RecoveryCodes.objects.get(user=person).hashes

@@ -95,7 +95,7 @@ def test_every_list_is_given_in_both_forms(client: Client, path: str, kind: str)
 
 
 @pytest.mark.parametrize("label", LISTS)
-def test_who_may_only_look_takes_nothing_away(client: Client, label: str) -> None:
+def test_view_permission_alone_does_not_allow_an_export(client: Client, label: str) -> None:
     app, model = label.split(".")
     _allow(log_in_staff(client, is_superuser=False), f"{app}.view_{model}")
     before = LogEntry.objects.count()
@@ -110,7 +110,7 @@ def test_who_may_only_look_takes_nothing_away(client: Client, label: str) -> Non
 
 
 @pytest.mark.parametrize("label", LISTS)
-def test_who_may_not_look_takes_nothing_away_either(client: Client, label: str) -> None:
+def test_an_export_requires_view_permission(client: Client, label: str) -> None:
     app, model = label.split(".")
     _allow(log_in_staff(client, is_superuser=False), f"{app}.export_{model}")
 
@@ -167,7 +167,7 @@ def test_a_reason_that_is_a_formula_arrives_as_a_text(client: Client) -> None:
     assert (row["reason"], row["amount"]) == ("'=1+1", "5")
 
 
-def test_a_list_and_its_export_hold_the_days_that_were_asked_for(client: Client) -> None:
+def test_a_list_and_its_export_have_the_requested_days(client: Client) -> None:
     log_in_staff(client)
     owner = UserFactory.create()
     for place, day in enumerate(("2026-01-31", "2026-02-01", "2026-02-28", "2026-03-01"), 1):

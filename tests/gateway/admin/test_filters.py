@@ -26,7 +26,7 @@ def plan_of(model: type[models.Model], **wanted: str) -> str:
 
 
 @pytest.mark.parametrize("status", _UNSUCCESSFUL)
-def test_calls_that_came_to_nothing_are_found_by_an_index(status: str) -> None:
+def test_failed_calls_are_found_by_an_index(status: str) -> None:
     assert "relaytransaction_unsuccessful" in plan_of(RelayTransaction, status=status)
 
 
@@ -45,6 +45,6 @@ def test_entries_of_rare_sources_are_found_by_an_index(source: str) -> None:
     assert "credits_entry_finance" in plan_of(CreditEntry, source=source)
 
 
-def test_what_happens_all_the_time_pays_for_neither_index() -> None:
+def test_frequent_rows_are_in_neither_index() -> None:
     assert "unsuccessful" not in plan_of(RelayTransaction, status="Success")
     assert "rare_sources" not in plan_of(CreditEntry, source="RELAY_TRANSACTION")

@@ -68,7 +68,7 @@ def test_a_new_colleague_chooses_the_password_and_sets_up_a_phone() -> None:
 
 
 @pytest.mark.parametrize("role", ["operations", SUPERUSER])
-def test_who_approved_has_the_code_and_cannot_make_the_link(role: str) -> None:
+def test_the_approver_has_the_code_and_cannot_create_the_link(role: str) -> None:
     person, asker = member("support"), member("operations" if role == SUPERUSER else SUPERUSER)
     approver = browser_of(boss := member(SUPERUSER if role == SUPERUSER else "finance"))
     confirm(browser_of(asker), "users_user", "reset_password", person)

@@ -99,5 +99,5 @@ def test_a_list_joins_nothing_that_it_does_not_show(client: Client) -> None:
     assert "JOIN" not in read
 
 
-def test_no_number_is_kept_of_a_list_that_is_gone() -> None:
+def test_no_count_is_kept_of_a_list_that_was_removed() -> None:
     assert sorted(json.loads(_FILE.read_text())) == [model._meta.label for model in MODELS]

@@ -62,7 +62,7 @@ def test_one_of_several_devices_must_be_chosen() -> None:
     assert log_in(user, password, _current(device)) == 200
 
 
-def test_the_password_alone_lets_nobody_in() -> None:
+def test_the_password_alone_does_not_log_in() -> None:
     user, password, _ = employ(0)
 
     assert log_in(user, password, "123456") == 200
@@ -82,7 +82,7 @@ def test_after_five_wrong_passwords_the_right_one_opens_nothing_for_a_while() ->
         assert log_in(user, password, _current(device)) == 302
 
 
-def test_another_address_of_the_same_network_has_no_more_tries() -> None:
+def test_addresses_of_one_network_share_their_attempts() -> None:
     user, password, (device,) = employ(1)
     network = f"2001:db8:{secrets.randbelow(2**16):x}:{secrets.randbelow(2**16):x}"
     with time_machine.travel(timezone.now(), tick=False):

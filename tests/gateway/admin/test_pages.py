@@ -57,7 +57,7 @@ def test_the_sidebar_names_every_list_once() -> None:
     assert {model._meta.label for model in MODELS} == set(labels)
 
 
-def test_the_sidebar_shows_what_one_may_see_and_nothing_else(client: Client) -> None:
+def test_the_sidebar_lists_only_permitted_pages(client: Client) -> None:
     person = log_in_staff(client, is_superuser=False)
     page = client.get("/admin/password_change/").content.decode()
     assert "/admin/credits/" not in page
@@ -112,7 +112,7 @@ def test_the_order_is_not_computed_for_a_count() -> None:
     assert "ORDER BY" not in queries[0]["sql"]
 
 
-def test_a_list_says_when_there_are_more_rows_than_pages(client: Client) -> None:
+def test_a_list_notes_that_it_has_more_rows_than_pages(client: Client) -> None:
     log_in_staff(client)
     for _ in range(7):
         UserFactory.create()

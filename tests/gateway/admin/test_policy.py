@@ -69,7 +69,7 @@ def test_alpine_is_the_build_that_evaluates_nothing(client: Client) -> None:
         ("/api/auth/me", {"Host": "elsewhere.example"}),
     ],
 )
-def test_data_is_no_page_that_could_load_anything(client: Client, path: str, headers: dict[str, str]) -> None:
+def test_a_data_response_cannot_load_anything(client: Client, path: str, headers: dict[str, str]) -> None:
     answer = client.get(path, headers=headers)
     assert answer.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
 

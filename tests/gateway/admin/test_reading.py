@@ -97,7 +97,7 @@ def test_a_form_to_add_a_row_has_nothing_that_is_not_filled_in(
     assert fields_without_border(answer.content.decode()) == []
 
 
-def test_a_moment_reads_the_same_in_the_list_and_on_the_page(client: Client) -> None:
+def test_a_time_has_the_same_format_in_the_list_and_on_the_page(client: Client) -> None:
     log_in_staff(client)
     relayed(UserFactory.create(), 1)
     RelayTransaction.objects.update(created_at=_MOMENT)
@@ -132,7 +132,7 @@ def test_an_id_is_titled_as_it_is_written(client: Client) -> None:
     assert "Payouts" in title
 
 
-def test_why_a_call_failed_and_what_the_node_said_come_before_what_was_asked(client: Client) -> None:
+def test_a_calls_failure_and_the_nodes_error_precede_its_request(client: Client) -> None:
     log_in_staff(client)
     relayed(UserFactory.create(), 1)
     row = RelayTransaction.objects.get()
@@ -164,7 +164,7 @@ def test_an_attempt_leads_to_the_explorer_where_there_is_one(client: Client, set
     assert "/tx/" not in client.get(page_of(attempt.relay_transaction)).content.decode()
 
 
-def test_an_empty_list_says_so_and_offers_to_reset_filters_only_where_there_are_some(client: Client) -> None:
+def test_an_empty_list_offers_to_reset_filters_only_if_some_are_set(client: Client) -> None:
     log_in_staff(client)
     empty = read(client, list_of(RelayTransaction))
     assert "There are no relay transactions yet." in empty

@@ -25,7 +25,7 @@ def assert_page(answer: Any, status: int, *words: str) -> None:
     assert all(word in text for word in (*words, 'href="/admin/"', answer["X-Request-ID"]))
 
 
-def test_a_page_that_is_not_for_ones_roles_says_so() -> None:
+def test_a_page_without_permission_names_the_missing_role() -> None:
     browser = browser_of(member("support"))
     assert_page(browser.get("/admin/auth/group/"), 403, "Your roles do not allow this")
     assert_page(browser.get("/admin/users/trustedimplementation/add/"), 403, "Your roles do not allow this")
@@ -35,12 +35,12 @@ def test_a_page_that_is_not_for_ones_roles_says_so() -> None:
 @pytest.mark.parametrize(
     "address", ["/admin/nothing/here", "/admin/credits/nothing/", "/admin/relay/relayer/do/x/"]
 )
-def test_what_is_not_there_is_said_in_words(client: Client, address: str) -> None:
+def test_a_missing_page_is_explained_in_words(client: Client, address: str) -> None:
     log_in_staff(client)
     assert_page(client.get(address), 404, "Page not found")
 
 
-def test_a_fault_of_ours_tells_what_to_look_at(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_shows_its_request_id(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     log_in_staff(client)
 
     def broken(*_: Any) -> None:
@@ -70,7 +70,9 @@ def test_elsewhere_nothing_is_a_page(prefix: str) -> None:
     ("handler", "status"),
     [(urls.handler403, 403), (urls.handler404, 404), (urls.handler500, 500)],
 )
-def test_the_handlers_answer_callers_with_problems(rf: Any, handler: str, status: int, settings: Any) -> None:
+def test_the_handlers_return_problem_documents_to_api_callers(
+    rf: Any, handler: str, status: int, settings: Any
+) -> None:
     respond: Callable[..., Any] = import_string(handler)
     arguments = () if status == 500 else (Exception(),)
     answer = respond(rf.get("/api/x"), *arguments)
@@ -80,7 +82,7 @@ def test_the_handlers_answer_callers_with_problems(rf: Any, handler: str, status
 
 
 @pytest.mark.parametrize("role", ["support", "superuser"])
-def test_nobody_reads_how_a_password_is_kept_or_sets_one_on_a_form(role: str) -> None:
+def test_forms_neither_show_a_password_hash_nor_set_a_password(role: str) -> None:
     colleague = UserFactory.create(profile_address=None, is_staff=True)
     colleague.set_password("x" * 12)
     colleague.save()
@@ -96,7 +98,7 @@ def test_nobody_reads_how_a_password_is_kept_or_sets_one_on_a_form(role: str) ->
     assert colleague.check_password("x" * 12)
 
 
-def test_the_page_of_a_lockout_says_how_long_it_lasts() -> None:
+def test_the_lockout_page_shows_its_duration() -> None:
     person, browser = member("support"), Client()
     tries = [
         browser.post("/admin/login/", {"username": person.username, "password": secrets.token_hex(8)})

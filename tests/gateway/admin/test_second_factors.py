@@ -48,7 +48,7 @@ def test_a_second_factor_is_reset_when_another_role_agrees() -> None:
 
 
 @pytest.mark.parametrize("role", ["operations", SUPERUSER])
-def test_a_member_of_staff_is_locked_out_at_once_and_nobody_lets_them_in_again_alone(role: str) -> None:
+def test_a_staff_member_is_locked_out_at_once_and_readmitted_by_two_approvers(role: str) -> None:
     person = member("support")
     person.set_password("correct horse battery")
     person.save()
@@ -76,7 +76,7 @@ def test_no_page_shows_a_key(client: Client, page: str) -> None:
     assert not any(spelling in answer.content.decode() for spelling in _spellings(device))
 
 
-def test_staff_begin_with_two_people_who_can_approve_each_other_and_one_who_may_give_credits() -> None:
+def test_the_first_staff_are_two_mutual_approvers_and_one_who_may_grant_credits() -> None:
     def begin(name: str, role: str) -> str:
         out = StringIO()
         call_command("create_staff", name, role=role, stdout=out)
@@ -102,7 +102,7 @@ def test_staff_begin_with_two_people_who_can_approve_each_other_and_one_who_may_
     assert not User.objects.filter(is_superuser=True).exists()
 
 
-def test_the_only_one_of_a_role_is_let_in_again_and_nobody_else_is() -> None:
+def test_only_the_sole_member_of_a_role_is_readmitted() -> None:
     eve, _ = member("finance"), member("operations")
     call = partial(call_command, "create_staff", eve.username, reset=True)
     out = StringIO()

@@ -22,7 +22,7 @@ def test_defaults_are_half_an_hour_and_a_working_day() -> None:
     assert (timedelta(minutes=30), timedelta(hours=8)) == (IDLE, DAY)
 
 
-def test_an_idle_login_ends_and_says_why(client: Client) -> None:
+def test_an_idle_login_ends_with_an_explanation(client: Client) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         log_in_staff(client)
         clock.shift(IDLE - SECOND)

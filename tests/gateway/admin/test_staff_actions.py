@@ -47,7 +47,7 @@ def choose(client: Client, *rows: Any, action: str = "pause", **more: str) -> An
     return client.post(reverse(LIST), body, follow=True)
 
 
-def test_the_page_shows_each_row_with_its_effect_and_asks_why(client: Client) -> None:
+def test_the_page_shows_each_row_with_its_effect_and_requires_a_reason(client: Client) -> None:
     first, second = relayers(2)
     Relayer.objects.filter(pk=second.pk).update(is_active=False)
     before = everything()
@@ -86,7 +86,7 @@ def test_a_row_named_twice_is_done_once(client: Client) -> None:
     assert LogEntry.objects.count() == 1
 
 
-def test_more_rows_than_anybody_reads_are_refused_and_none_is_dropped(
+def test_too_many_rows_are_refused_and_none_is_dropped(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(actions, "MOST_ROWS", 2)
@@ -118,7 +118,7 @@ def test_an_action_that_is_not_there_is_not_found(client: Client) -> None:
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "...", "x", "-- !! --", "typo ..."])
-def test_what_is_no_reason_is_refused_with_the_form_kept(client: Client, reason: str) -> None:
+def test_an_invalid_reason_is_refused_and_the_form_keeps_its_input(client: Client, reason: str) -> None:
     [row] = relayers(1)
     before = everything()
     page = confirm(client, "relay_relayer", "pause", row, reason=reason)
@@ -128,7 +128,7 @@ def test_what_is_no_reason_is_refused_with_the_form_kept(client: Client, reason:
     assert everything() == before
 
 
-def test_what_a_ceiling_refuses_keeps_what_was_typed_and_can_be_corrected(settings: Settings) -> None:
+def test_a_form_refused_by_a_ceiling_keeps_its_input_for_correction(settings: Settings) -> None:
     user, browser = UserFactory.create(), browser_of(member("support"))
     limits = settings.APPROVAL_LIMITS["credits"]
     settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "credits": {**limits, "ceiling": 1_000}}
@@ -145,7 +145,7 @@ def test_what_a_ceiling_refuses_keeps_what_was_typed_and_can_be_corrected(settin
     ]
 
 
-def test_who_asks_gets_a_link_to_the_request() -> None:
+def test_the_requester_gets_a_link_to_the_request() -> None:
     row, browser = (
         RelayerFactory.create(is_active=False, retired_at=timezone.now()),
         browser_of(member("operations")),

@@ -40,7 +40,7 @@ def _body(*results: Any) -> bytes:
     ).encode()
 
 
-def test_answers_belong_to_calls_by_id_in_any_order_and_in_any_pieces() -> None:
+def test_responses_are_matched_to_calls_by_id_in_any_order_and_in_any_chunks() -> None:
     calls = _calls(20)
     wanted = [secrets.token_hex(random.randrange(1, 20_000)) for _ in calls]
     answered = [{"id": place, "result": result} for place, result in enumerate(wanted)]
@@ -53,7 +53,7 @@ def test_each_call_has_its_place_as_its_id() -> None:
     assert [one["id"] for one in json.loads(request_body(_calls()))] == [0, 1, 2]
 
 
-def test_an_answer_that_a_contract_may_have_made_too_large_is_named_in_its_place_only() -> None:
+def test_an_oversized_response_of_a_contract_fails_only_its_own_call() -> None:
     calls = _calls(max_bytes=1_000, is_sized_by_contract=True)
     first, large, last = _read(calls, _body("0x1", "0x" + "ab" * 1_000, "0x2"))
     assert (first, last) == ("0x1", "0x2")
@@ -61,19 +61,19 @@ def test_an_answer_that_a_contract_may_have_made_too_large_is_named_in_its_place
     assert large.place == 1
 
 
-def test_a_call_reads_an_answer_that_its_contract_made_too_large_as_an_error() -> None:
+def test_an_oversized_response_of_a_contract_is_an_error_of_the_call() -> None:
     (call,) = _calls(1, is_sized_by_contract=True)
     assert oversized_by_contract(call) == OversizedError()
 
 
-def test_an_answer_that_only_the_node_can_have_made_too_large_is_its_fault() -> None:
+def test_an_oversized_response_that_no_contract_can_cause_is_a_node_fault() -> None:
     values = _read(_calls(max_bytes=1_000), _body("0x1", "0x" + "ab" * 1_000, "0x2"))
     assert isinstance(values[1], MalformedAnswer)
     assert str(values[1]) == "eth_call: the answer is larger than 1000 bytes"
 
 
 @pytest.mark.parametrize("is_id_first", [True, False])
-def test_the_reading_ends_at_an_answer_that_is_too_large_and_names_its_call(is_id_first: bool) -> None:
+def test_reading_stops_at_an_oversized_response_and_names_its_call(is_id_first: bool) -> None:
     calls = _calls(max_bytes=100_000, is_sized_by_contract=True)
     big = {"id": 1, "result": "0x" + "ab" * 5 * _MEGABYTE}
     big = big if is_id_first else {"result": big["result"], "id": 1}
@@ -87,7 +87,7 @@ def test_the_reading_ends_at_an_answer_that_is_too_large_and_names_its_call(is_i
     assert taken < _MEGABYTE
 
 
-def test_answers_that_are_too_large_only_together_blame_no_call() -> None:
+def test_responses_that_are_oversized_only_in_sum_blame_no_call() -> None:
     calls = _calls(12, max_bytes=_MEGABYTE)
     with pytest.raises(TooLarge) as refused:
         _read(calls, _body(*("ab" * (_MEGABYTE // 2 - 100) for _ in calls)))
@@ -149,15 +149,13 @@ def test_lists_in_lists_of_many_megabytes_are_not_read_to_the_end() -> None:
         (b"7", None),
     ],
 )
-def test_a_batch_that_is_not_answered_in_full_was_refused_perhaps_with_a_limit(
-    body: bytes, limit: int | None
-) -> None:
+def test_an_incomplete_batch_response_is_a_refusal_or_a_rate_limit(body: bytes, limit: int | None) -> None:
     with pytest.raises(BatchRefused) as refused:
         _read(_calls(), body)
     assert refused.value.limit == limit
 
 
-def test_an_error_is_an_answer_only_where_its_call_says_so() -> None:
+def test_an_error_is_a_result_only_for_calls_that_allow_it() -> None:
     body = json.dumps(
         [
             {"id": place, "error": {"code": 3, "message": "reverted" * 1_000, "data": "0x01"}}
@@ -180,7 +178,7 @@ def test_an_error_without_a_code_is_malformed(fields: Any) -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyError, RecursionError, MemoryError, ZeroDivisionError])
-def test_whatever_reading_an_answer_raises_is_a_fault_in_its_place(error: type[Exception]) -> None:
+def test_any_error_while_parsing_a_response_is_the_result_of_its_call(error: type[Exception]) -> None:
     def read(answer: Any) -> Any:
         if answer == "0x2":
             raise error

@@ -223,7 +223,7 @@ def test_only_the_magic_word_is_a_valid_signature(
 
 
 @pytest.mark.parametrize("nonsense", ["0x", "0x01", "0x" + "ff" * 32, "0x" + "00" * 64, _REVERTED])
-def test_malformed_contract_answers_read_as_no_owner_target_or_permissions(
+def test_malformed_contract_results_mean_no_owner_target_or_permissions(
     client: JsonRpcChainClient, script: Script, nonsense: Any
 ) -> None:
     script.answers["eth_call"] = nonsense
@@ -271,7 +271,7 @@ def test_permissions_are_read_as_key_managers_read_them(
         ("eth_call", 7),
     ],
 )
-def test_a_malformed_answer_of_the_node_is_node_unavailable(
+def test_a_malformed_response_of_the_node_raises_node_unavailable(
     client: JsonRpcChainClient, script: Script, method: str, answer: Any
 ) -> None:
     script.answers[method] = answer
@@ -296,7 +296,7 @@ def test_a_malformed_answer_of_the_node_is_node_unavailable(
         ([], [], 0),
     ],
 )
-def test_the_market_tip_is_what_half_of_the_gas_of_used_blocks_paid(
+def test_the_market_tip_is_the_gas_weighted_median_of_used_blocks(
     client: JsonRpcChainClient, script: Script, rewards: list[int], ratios: list[float], tip: int
 ) -> None:
     script.answers["eth_feeHistory"] = {
@@ -462,7 +462,7 @@ def test_logs_and_transactions_removed_by_a_reorg_are_left_out(
     ],
     ids=["two", "three", "dirty", "another event"],
 )
-def test_a_log_of_another_shape_is_no_permissions_verified_event(
+def test_a_log_of_another_shape_is_not_a_permissions_verified_event(
     client: JsonRpcChainClient, script: Script, topics: list[str]
 ) -> None:
     script.answers["eth_getLogs"] = [_log(topics)]

@@ -15,7 +15,7 @@ RELAY = Permission.EXECUTE_RELAY_CALL
 
 
 class TestReading:
-    def test_the_chain_tells_its_id_and_its_newest_block(self, chain: Setting) -> None:
+    def test_the_client_reads_chain_id_and_newest_block(self, chain: Setting) -> None:
         before = chain.client.head()
         chain.world.mine(2)
         after = chain.client.head()
@@ -24,13 +24,15 @@ class TestReading:
         assert after.timestamp >= before.timestamp
         assert after.base_fee_wei > 0
 
-    def test_every_node_has_a_name_and_a_node_that_answers_has_no_fault(self, chain: Setting) -> None:
+    def test_every_node_has_a_name_and_a_healthy_node_has_no_fault(self, chain: Setting) -> None:
         chain.client.head()
         nodes = chain.client.nodes()
         assert nodes
         assert all(node.name and not node.fault for node in nodes)
 
-    def test_a_profile_tells_its_code_its_owner_and_what_a_controller_may_do(self, chain: Setting) -> None:
+    def test_the_client_reads_a_profiles_code_owner_and_a_controllers_permissions(
+        self, chain: Setting
+    ) -> None:
         profile = chain.world.create_profile()
         digest = secrets.token_bytes(32)
         state = chain.client.read_profile(
@@ -49,7 +51,7 @@ class TestReading:
         assert implementation_of(chain.client.probe_code(address=profile))
         assert chain.client.probe_code(address=random_address()) == b""
 
-    def test_a_view_returns_what_the_contract_answers_and_nothing_without_one(self, chain: Setting) -> None:
+    def test_a_view_returns_the_contracts_result_and_nothing_without_a_contract(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         owner = chain.client.read_view(contract=profile.profile_address, calldata=OWNER)
         assert decode_address(owner) == profile.key_manager_address
@@ -57,7 +59,7 @@ class TestReading:
         assert chain.client.read_view(contract=random_address(), calldata=OWNER) == b""
 
     @pytest.mark.parametrize(("permissions", "accepted"), [(Permission.SIGN, True), (RELAY, False)])
-    def test_a_signature_counts_only_with_the_permission_to_sign(
+    def test_a_signature_is_valid_only_with_the_sign_permission(
         self, chain: Setting, permissions: int, accepted: bool
     ) -> None:
         profile = chain.world.create_profile(Controller(permissions))
@@ -70,7 +72,7 @@ class TestReading:
         )
         assert (state.permissions, state.signature_valid) == (permissions, accepted)
 
-    def test_a_strangers_signature_counts_for_nothing(self, chain: Setting) -> None:
+    def test_a_signature_of_an_unrelated_key_is_invalid(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         digest = secrets.token_bytes(32)
         state = chain.client.read_profile(
@@ -91,7 +93,7 @@ class TestReading:
         assert chain.client.read_key_manager(key_manager=nobody) == KeyManagerState(b"", None)
         assert chain.client.read_permissions(profile=nobody, controllers=[random_address()]) == [0]
 
-    def test_an_impostor_says_yes_to_everything_and_has_no_proxy_code(self, chain: Setting) -> None:
+    def test_an_impostor_accepts_everything_and_has_no_proxy_code(self, chain: Setting) -> None:
         impostor = chain.world.deploy_impostor()
         digest = secrets.token_bytes(32)
         state = chain.client.read_profile(
@@ -106,7 +108,7 @@ class TestReading:
         assert implementation_of(state.profile_code) is None
         assert chain.client.read_key_manager(key_manager=impostor).target == impostor
 
-    def test_a_key_manager_tells_whose_it_claims_to_be(self, chain: Setting) -> None:
+    def test_the_client_reads_the_claimed_target_of_a_key_manager(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         stray = chain.world.deploy_stray_key_manager(profile.profile_address)
         own = chain.client.read_key_manager(key_manager=profile.key_manager_address)
@@ -114,7 +116,7 @@ class TestReading:
         assert own.target == foreign.target == profile.profile_address
         assert implementation_of(own.code) == implementation_of(foreign.code) is not None
 
-    def test_permissions_come_in_the_order_asked(self, chain: Setting) -> None:
+    def test_permissions_are_returned_in_the_requested_order(self, chain: Setting) -> None:
         people = [Controller(Permission.SIGN), Controller(RELAY | Permission.SETDATA)]
         profile = chain.world.create_profile(*people)
         controllers = [people[1].address, random_address(), people[0].address]
@@ -158,7 +160,7 @@ class TestRelayState:
         ]
         assert nonces == [5 << 128 | 2, 6 << 128, 5 << 128]
 
-    def test_a_relay_nonce_without_key_manager_is_no_number(self, chain: Setting) -> None:
+    def test_a_relay_nonce_without_key_manager_is_none(self, chain: Setting) -> None:
         relay_nonce = chain.client.read_relay_nonce(
             key_manager=random_address(), controller=random_address(), channel=0
         )

@@ -42,7 +42,7 @@ class TestSending:
         chain.world.mine()
         assert chain.kinds(signed.raw) == [SendKind.NONCE_TOO_LOW]
 
-    def test_outcomes_come_in_the_order_of_the_bytes(self, chain: Setting) -> None:
+    def test_outcomes_are_in_the_order_of_the_sent_bytes(self, chain: Setting) -> None:
         good = [chain.transaction(chain.relayer, account_nonce=nonce).raw for nonce in (0, 1)]
         assert chain.kinds(good[0], b"\x02nonsense", good[1]) == [
             SendKind.ACCEPTED,
@@ -104,7 +104,7 @@ class TestSending:
 
 
 class TestView:
-    def test_a_nonce_is_confirmed_under_as_many_blocks_as_were_asked(self, chain: Setting) -> None:
+    def test_a_nonce_is_confirmed_under_the_requested_number_of_blocks(self, chain: Setting) -> None:
         chain.client.send_raw_transactions([chain.transaction(chain.relayer).raw])
         seen = []
         for _ in range(3):
@@ -120,7 +120,7 @@ class TestView:
         view = chain.client.read_chain(transaction_hashes=[], accounts=[chain.relayer], confirmations=10**6)
         assert view.accounts[chain.relayer].confirmed_nonce == 0
 
-    def test_many_hashes_and_accounts_are_read_at_once(self, chain: Setting) -> None:
+    def test_many_hashes_and_accounts_are_read_in_one_batch(self, chain: Setting) -> None:
         signed = [chain.transaction(chain.relayer, account_nonce=nonce) for nonce in range(5)]
         chain.client.send_raw_transactions([one.raw for one in signed])
         chain.world.mine()
@@ -151,7 +151,7 @@ class TestView:
         assert view.block_hashes[newest.number] == newest.block_hash == view.head.block_hash
         assert view.final is None
 
-    def test_a_block_is_final_under_as_many_blocks_as_were_asked(self, chain: Setting) -> None:
+    def test_a_block_is_final_under_the_requested_number_of_blocks(self, chain: Setting) -> None:
         chain.world.mine(5)
         newest = chain.client.head()
         view = _view(chain, heights=[newest.number - 3], finality=Finality(blocks=4))
@@ -159,14 +159,14 @@ class TestView:
         everything = _view(chain, heights=[0], finality=Finality(blocks=10**6))
         assert everything.final == BlockId(0, everything.block_hashes[0])
 
-    def test_the_nodes_tag_says_what_is_final(self, chain: Setting) -> None:
+    def test_the_nodes_finalized_tag_decides_finality(self, chain: Setting) -> None:
         chain.world.mine(70)
         newest = chain.client.head()
         height = newest.number - 64
         view = _view(chain, heights=[height], finality=Finality(blocks=2, by_tag=True))
         assert view.final == BlockId(height, view.block_hashes[height])
 
-    def test_a_reorganisation_changes_hashes_and_takes_back_what_the_blocks_did(self, chain: Setting) -> None:
+    def test_a_reorganisation_changes_hashes_and_undoes_the_blocks(self, chain: Setting) -> None:
         profile, friend = chain.world.create_profile(), random_address()
         chain.world.mine()
         signed = chain.execute(chain.call(profile, transfer(friend, 5)))
@@ -193,7 +193,7 @@ class TestView:
 
 
 class TestExternalExecutions:
-    def test_a_call_that_somebody_else_sent_is_found_by_its_controller(self, chain: Setting) -> None:
+    def test_a_call_sent_by_another_account_is_found_by_its_controller(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         call = chain.call(profile, set_data())
         other_sender = Setting(chain.world, chain.client, new_signer())
@@ -211,7 +211,7 @@ class TestExternalExecutions:
         assert execution.block_number == receipt.block_number - 1
         assert chain.relay_nonce(profile) == 1
 
-    def test_what_an_account_has_sent_is_read_from_the_blocks(self, chain: Setting) -> None:
+    def test_transactions_of_an_account_are_read_from_the_blocks(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         call = chain.call(profile, set_data())
         signed = chain.execute(call)
@@ -226,7 +226,7 @@ class TestExternalExecutions:
         later_blocks = {**blocks, "from_block": receipt.block_number + 1}
         assert chain.client.read_sent(senders=[chain.relayer], **later_blocks) == []
 
-    def test_only_the_blocks_asked_for_are_searched(self, chain: Setting) -> None:
+    def test_only_the_requested_blocks_are_searched(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         chain.execute(chain.call(profile, set_data()))
         at = chain.client.head().number

@@ -25,7 +25,7 @@ class TestTrial:
         assert replace(state.trial, gas_used_at_cap=None) == Trial(chain.simulate(call))
         assert 0 < (state.trial.gas_used_at_cap or 0) < chain.simulate(call)
 
-    def test_with_a_limit_the_trial_says_what_the_execution_at_it_uses(self, chain: Setting) -> None:
+    def test_a_simulation_with_a_gas_limit_returns_the_gas_used_at_that_limit(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         call = chain.call(profile, transfer(random_address()))
         limit = chain.simulate(call) + secrets.randbelow(100_000)
@@ -44,7 +44,7 @@ class TestTrial:
         assert state.trial.revert is not None
 
     @pytest.mark.parametrize("gas_limit", [None, 400_000])
-    def test_a_call_that_reverts_tells_why_and_fails_no_other(
+    def test_a_reverted_call_returns_its_reason_and_fails_no_other(
         self, chain: Setting, gas_limit: int | None
     ) -> None:
         one, other = chain.world.create_profile(), chain.world.create_profile()
@@ -84,7 +84,7 @@ class TestSimulation:
             ({"controller": Controller()}, "controller-without-permissions"),
         ],
     )
-    def test_a_call_out_of_order_or_time_or_by_a_stranger_reverts(
+    def test_a_call_with_a_wrong_nonce_time_or_controller_reverts(
         self, chain: Setting, fields: dict[str, Any], code: str
     ) -> None:
         profile = chain.world.create_profile()
@@ -118,7 +118,7 @@ class TestSimulation:
         other_call = chain.call(profile, transfer(random_address()))
         assert _refusal_of(chain, other_call) == "call-not-allowed"
 
-    def test_a_target_that_reverts_is_told_apart_from_a_profile_that_refuses(self, chain: Setting) -> None:
+    def test_a_reverted_target_differs_from_a_refusal_of_the_profile(self, chain: Setting) -> None:
         profile, flaky = chain.world.create_profile(), chain.world.deploy_flaky()
         call = chain.call(profile, transfer(flaky.address))
         assert _refusal_of(chain, call) is None
@@ -131,7 +131,7 @@ class TestSimulation:
             chain.simulate(chain.call(profile, transfer(random_address())), gas_cap=60_000)
         assert reverted.value.data == b""
 
-    def test_an_address_without_a_key_manager_is_no_success(self, fake: Setting) -> None:
+    def test_a_simulation_at_an_address_without_key_manager_fails(self, fake: Setting) -> None:
         # A real node estimates a plain transfer here; the preflight reads the code first.
         profile = fake.world.create_profile()
         call = fake.call(profile, set_data())
@@ -153,7 +153,7 @@ class TestFollowers:
         signed = chain.execute(follower, gas_limit=figure)
         assert chain.receipt(signed.transaction_hash).succeeded is True
 
-    def test_what_the_controller_may_not_do_is_refused_before_its_turn(self, chain: Setting) -> None:
+    def test_a_call_without_permission_is_refused_before_its_nonce_is_next(self, chain: Setting) -> None:
         profile = chain.world.create_profile(Controller(RELAY))
         with pytest.raises(CallReverted) as reverted:
             _follower_gas(chain, profile, set_data())
@@ -166,7 +166,7 @@ class TestFollowers:
             _follower_gas(chain, profile, transfer(flaky.address))
         assert refusal_from_revert(reverted.value.data).code == "target-reverted"
 
-    def test_the_permission_to_be_relayed_is_not_looked_at(self, chain: Setting) -> None:
+    def test_the_relay_permission_is_not_checked(self, chain: Setting) -> None:
         # LSP-20 verifies direct calls; the caller checks EXECUTE_RELAY_CALL among the permissions read.
         profile = chain.world.create_profile(Controller(Permission.SUPER_SETDATA))
         assert _follower_gas(chain, profile, set_data()) > 21_000

@@ -40,7 +40,7 @@ def test_an_amount_is_shown_in_the_chains_currency(wei: int, places: int, shown:
 
 
 @pytest.mark.parametrize(("floor_wei", "cap_wei", "new_call_cap_wei"), [(1, 10, 8), (9, 10, 9), (10, 10, 10)])
-def test_a_new_call_offers_four_fifths_of_the_cap_and_at_least_the_floor(
+def test_the_fee_of_a_new_call_is_four_fifths_of_the_cap_and_at_least_the_floor(
     floor_wei: int, cap_wei: int, new_call_cap_wei: int
 ) -> None:
     assert FeePolicy(floor_wei, cap_wei, 0, 0).new_call_cap_wei == new_call_cap_wei

@@ -66,7 +66,7 @@ def test_every_refusal_of_the_table_is_an_error_of_the_real_contracts(abi: list[
 
 
 @given(st.binary(max_size=70), _WORDS, _WORDS, st.binary(max_size=300))
-def test_calldata_comes_back_as_it_went_in(
+def test_encoded_calldata_decodes_to_the_same_values(
     signature: bytes, nonce: int, validity: int, payload: bytes
 ) -> None:
     calldata = encode_execute_relay_call(signature=signature, nonce=nonce, validity=validity, payload=payload)
@@ -119,7 +119,7 @@ def test_the_abi_is_that_of_the_real_contracts(abi: list[dict[str, Any]]) -> Non
 
 
 @pytest.mark.parametrize("calldata", [b"", b"\x4c\x8a\x4e", secrets.token_bytes(200)])
-def test_other_calldata_is_no_relay_call(calldata: bytes) -> None:
+def test_other_calldata_is_not_a_relay_call(calldata: bytes) -> None:
     assert decode_execute_relay_call(calldata) is None
 
 

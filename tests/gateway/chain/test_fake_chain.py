@@ -16,7 +16,7 @@ def world(fake: Setting) -> FakeChain:
     return fake.world
 
 
-def test_a_reorganisation_takes_back_blocks_and_what_they_did(fake: Setting, world: FakeChain) -> None:
+def test_a_reorganisation_removes_blocks_and_undoes_their_effects(fake: Setting, world: FakeChain) -> None:
     profile, friend = world.create_profile(), random_address()
     call = fake.call(profile, transfer(friend, 5))
     signed = fake.execute(call)
@@ -33,7 +33,7 @@ def test_a_reorganisation_takes_back_blocks_and_what_they_did(fake: Setting, wor
     assert world.balance_wei(friend) == 5
 
 
-def test_an_absent_node_answers_no_request(fake: Setting, world: FakeChain) -> None:
+def test_an_absent_node_fails_every_request(fake: Setting, world: FakeChain) -> None:
     signed = fake.transaction(fake.relayer)
     with world.away():
         with pytest.raises(NodeUnavailable):
@@ -55,7 +55,7 @@ def test_gaps_and_poor_fees_wait_in_the_pool(fake: Setting, world: FakeChain) ->
     assert (world.pending, fake.account_nonce) == ([], 2)
 
 
-def test_a_tenth_is_what_a_replacement_must_add(fake: Setting) -> None:
+def test_a_replacement_must_add_a_tenth(fake: Setting) -> None:
     fake.client.send_raw_transactions([fake.transaction(fake.relayer).raw])
     offers = [
         fake.transaction(fake.relayer, max_fee_per_gas_wei=fee, max_priority_fee_per_gas_wei=tip)

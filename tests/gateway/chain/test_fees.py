@@ -20,7 +20,7 @@ _WEI = st.integers(0, 10**12)
         (20 * GWEI, 0, GWEI, 20 * GWEI, Fees(20 * GWEI, 0, 20 * GWEI)),
     ],
 )
-def test_an_offer_leaves_room_for_the_base_fee_to_double(
+def test_the_fee_cap_allows_the_base_fee_to_double(
     base: int, tip: int, floor: int, cap: int, fees: Fees
 ) -> None:
     assert quote_fees(base_fee_wei=base, tip_wei=tip, floor_wei=floor, cap_wei=cap) == fees

@@ -56,7 +56,7 @@ def test_the_digest_is_eip_191_with_the_key_manager_as_validator(
 
 
 @given(st.binary(min_size=32, max_size=32))
-def test_whoever_signs_a_digest_is_recovered(digest: bytes) -> None:
+def test_the_signer_of_a_digest_is_recovered(digest: bytes) -> None:
     controller = Controller()
     assert recover_address(digest, controller.sign(digest)) == controller.address
     assert controller.address == Account.from_key(controller.private_key).address

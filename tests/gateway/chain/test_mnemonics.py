@@ -23,7 +23,7 @@ def _expected(words: str) -> list[str]:
     return ["0x" + HDPath(f"m/44'/60'/0'/0/{index}").derive(seed).hex() for index in range(_COUNT)]
 
 
-def test_the_first_keys_of_the_words_that_everybody_knows() -> None:
+def test_the_first_keys_of_the_well_known_test_mnemonic() -> None:
     assert [address_of(key) for key in derive_keys(_KNOWN, count=2)] == [
         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
@@ -62,7 +62,7 @@ def _one_word_less() -> list[str]:
 
 
 @pytest.mark.parametrize("make", [_wrong_checksum, _unknown_word, _one_word_less])
-def test_words_that_are_no_mnemonic_are_refused_and_not_shown(make: Callable[[], list[str]]) -> None:
+def test_an_invalid_mnemonic_is_refused_and_not_shown(make: Callable[[], list[str]]) -> None:
     words = make()
     with pytest.raises(ImproperlyConfigured) as refusal:
         derive_keys(" ".join(words), count=1)

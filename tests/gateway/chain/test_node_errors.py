@@ -151,7 +151,7 @@ def test_known_words_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
-def test_besus_code_of_a_block_gas_limit_is_no_rate_limit() -> None:
+def test_besus_code_of_a_block_gas_limit_is_not_a_rate_limit() -> None:
     assert is_send_error(RpcError(-32005, "Transaction gas limit exceeds block gas limit"))
 
 
@@ -193,11 +193,11 @@ def test_a_failing_contract_is_a_call_error(error: RpcError) -> None:
         RpcError(429, "execution reverted by the rate limiter"),
     ],
 )
-def test_a_failing_node_is_no_call_error(error: RpcError) -> None:
+def test_a_failing_node_is_not_a_call_error(error: RpcError) -> None:
     assert not is_call_error(error)
 
 
-def test_a_rate_limit_is_no_send_error() -> None:
+def test_a_rate_limit_is_not_a_send_error() -> None:
     assert not is_send_error(RpcError(-32005, "limit exceeded"))
     assert is_send_error(RpcError(-32000, "nonce too low"))
 

@@ -52,7 +52,7 @@ def _free_url() -> str:
 
 
 class TestBatches:
-    def test_answers_come_in_the_order_of_the_calls_whatever_the_node_does(self) -> None:
+    def test_results_are_in_the_order_of_the_calls_regardless_of_the_node(self) -> None:
         words = [secrets.token_hex(4) for _ in range(50)]
         with running(_echo) as node:
             assert _ask(_nodes(node.url), [Call("echo", [word]) for word in words]) == words
@@ -64,7 +64,7 @@ class TestBatches:
             assert _ask(_nodes(node.url), [Call("echo", [number]) for number in numbers]) == numbers
         assert [len(batch) for batch in node.batches] == [200, 200, 50]
 
-    def test_no_calls_are_no_request(self) -> None:
+    def test_without_calls_no_request_is_sent(self) -> None:
         with running(_echo) as node:
             assert _ask(_nodes(node.url), []) == []
         assert node.batches == []
@@ -76,7 +76,7 @@ class TestBatches:
                 _ask(nodes)
         assert len(node.connections) == 1
 
-    def test_a_connection_that_the_node_closed_meanwhile_is_opened_again(self) -> None:
+    def test_a_connection_closed_by_the_node_is_reopened(self) -> None:
         with running(result("0x1")) as node:
             node.hangs_up = True
             nodes = _nodes(node.url)
@@ -89,7 +89,7 @@ class TestBatches:
             replies = list(threads.map(lambda calls: _ask(nodes, calls), batches))
         assert replies == [[calls[0].params[0]] for calls in batches]
 
-    def test_an_error_that_is_an_answer_stands_in_its_place(self) -> None:
+    def test_an_expected_error_is_returned_as_the_result_of_its_call(self) -> None:
         def behave(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
             fields = {"code": 3, "message": "execution reverted", "data": "0x01"}
             return reply([{"id": 0, "result": "0x1"}, {"id": 1, "error": fields}])
@@ -114,12 +114,12 @@ class TestFailOver:
             error(-32000, "header not found"),
         ],
     )
-    def test_after_a_fault_the_next_node_is_asked(self, broken: Behaviour) -> None:
+    def test_after_a_fault_the_next_node_is_tried(self, broken: Behaviour) -> None:
         with running(broken) as bad, running(result("0x2a")) as good:
             assert _ask(_nodes(bad.url, good.url)) == ["0x2a"]
         assert bad.methods[:1] == good.methods == ["eth_chainId"]
 
-    def test_after_a_timeout_the_next_node_is_asked(self) -> None:
+    def test_after_a_timeout_the_next_node_is_tried(self) -> None:
         over = threading.Event()
 
         def silent(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
@@ -157,11 +157,11 @@ class TestFailOver:
             assert _ask(nodes) == ["0x2a"]
             assert len(bad.batches) == 4
 
-    def test_a_probe_of_a_node_that_answers_returns_its_answer(self) -> None:
+    def test_a_probe_returns_the_response_of_a_healthy_node(self) -> None:
         with running(result("0x2a")) as good:
             assert _nodes(good.url).probe(_ONE, timeout_seconds=60) == ["0x2a"]
 
-    def test_after_a_refused_connection_the_next_node_is_asked(self) -> None:
+    def test_after_a_refused_connection_the_next_node_is_tried(self) -> None:
         with running(result("0x2a")) as good:
             assert _ask(_nodes(_free_url(), good.url)) == ["0x2a"]
 
@@ -175,13 +175,13 @@ class TestFailOver:
             assert _ask(_nodes(bad.url, good.url)) == ["0x2"]
         assert trap.batches == []
 
-    def test_the_first_node_is_asked_as_long_as_it_answers(self) -> None:
+    def test_the_first_node_is_used_while_it_is_healthy(self) -> None:
         with running(result("0x1")) as first, running(result("0x2")) as second:
             nodes = _nodes(first.url, second.url)
             assert [_ask(nodes) for _ in range(5)] == [["0x1"]] * 5
         assert second.batches == []
 
-    def test_a_node_that_failed_rests_and_is_asked_last(self) -> None:
+    def test_a_failed_node_is_tried_last_for_a_while(self) -> None:
         with running(error(-32005, "limit")) as bad, running(result("0x2")) as good:
             nodes = _nodes(bad.url, good.url)
             for _ in range(5):
@@ -190,7 +190,7 @@ class TestFailOver:
             bad.behave, good.behave = result("0x1"), error(-32005, "limit")
             assert _ask(nodes) == ["0x1"]
 
-    def test_without_a_healthy_node_the_error_asks_to_repeat_later(self) -> None:
+    def test_without_a_healthy_node_the_error_is_retryable(self) -> None:
         with running(error(-32005, "limit")) as node, pytest.raises(NodeUnavailable) as refused:
             _ask(_nodes(node.url, _free_url()))
         assert (refused.value.code, refused.value.status) == ("chain-unavailable", 503)
@@ -229,7 +229,7 @@ class TestSending:
         outcomes = client.send_raw_transactions([b"\x02"] * 3)
         assert [outcome.kind for outcome in outcomes] == [SendKind.UNREACHABLE] * 3
 
-    def test_a_node_that_dies_midway_leaves_what_it_took_and_the_rest_unreachable(self) -> None:
+    def test_a_node_that_fails_midway_keeps_accepted_calls_and_the_rest_are_unreachable(self) -> None:
         node: Node
 
         def dies_after_one(batch: list[dict[str, Any]]) -> tuple[int, bytes]:

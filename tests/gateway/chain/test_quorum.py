@@ -51,12 +51,12 @@ def test_one_liar_leaves_two_nodes_undecided_and_is_outvoted_by_two_of_three(
     assert (view.receipts, view.undecided) == ({_HASH: _RECEIPT}, frozenset())
 
 
-def test_that_there_is_no_receipt_needs_as_many_as_that_there_is_one() -> None:
+def test_a_missing_receipt_needs_the_same_quorum_as_a_found_one() -> None:
     view = _agreed(_view(None), _view(None), _view(), needed=2)
     assert (view.receipts, view.undecided) == ({}, frozenset())
 
 
-def test_a_receipt_that_nobody_asked_for_is_not_passed_on() -> None:
+def test_an_unrequested_receipt_is_ignored() -> None:
     unasked = replace(_view(), receipts={_OTHER: replace(_RECEIPT, transaction_hash=_OTHER)})
     assert _agreed(unasked, unasked, needed=2).receipts == {}
 
@@ -109,6 +109,6 @@ def test_one_node_can_take_a_transaction_and_two_are_needed_to_refuse_it(
     assert agreed_outcome(outcomes, needed=2).kind is kind
 
 
-def test_one_node_alone_is_believed_where_the_quorum_is_one() -> None:
+def test_a_quorum_of_one_accepts_a_single_node() -> None:
     assert agreed_outcome([_POOR], needed=1) is _POOR
     assert _agreed(_view(), needed=1) == _view()

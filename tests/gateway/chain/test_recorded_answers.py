@@ -72,7 +72,7 @@ def _reader(method: str) -> Callable[[Any], Any]:
     return answers.head if method == "eth_getBlockByNumber" else _READERS[method]
 
 
-def test_every_recorded_answer_is_read() -> None:
+def test_every_recorded_response_is_parsed() -> None:
     for name, method, answer in _ALL:
         if method not in _READERS:
             continue

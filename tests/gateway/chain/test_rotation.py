@@ -151,7 +151,7 @@ def test_an_unfit_node_leaves_and_returns_by_itself_and_each_change_is_logged_on
 
 
 @pytest.mark.parametrize("changes", [{"chain_id": 1}, {"age_seconds": 600}])
-def test_a_single_unfit_node_is_not_asked_either(make: Any, changes: dict[str, Any]) -> None:
+def test_a_single_unfit_node_is_not_used_either(make: Any, changes: dict[str, Any]) -> None:
     setting = make(1)
     for name, value in changes.items():
         setattr(setting.truths[0], name, value)
@@ -178,7 +178,7 @@ def test_a_node_that_changes_its_chain_between_two_checks_moves_and_refuses_noth
     assert outcome.kind is SendKind.UNREACHABLE
 
 
-def test_with_one_of_two_nodes_away_sending_goes_on_and_what_moves_money_waits(make: Any) -> None:
+def test_with_one_of_two_nodes_away_sending_continues_and_settlement_waits(make: Any) -> None:
     setting = make(2)
     setting.truths[1].status = 503
     assert setting.client.head().number == 1_000
@@ -190,13 +190,13 @@ def test_with_one_of_two_nodes_away_sending_goes_on_and_what_moves_money_waits(m
     assert setting.nonce() == 7
 
 
-def test_the_setting_may_ask_for_fewer_nodes(make: Any) -> None:
+def test_the_setting_may_require_fewer_nodes(make: Any) -> None:
     setting = make(2, quorum=1)
     setting.truths[1].status = 503
     assert setting.nonce() == 7
 
 
-def test_what_one_of_two_nodes_refuses_is_sent_again_while_the_other_is_away(make: Any) -> None:
+def test_a_transaction_refused_by_one_of_two_nodes_is_resent_while_the_other_is_away(make: Any) -> None:
     setting = make(2)
     setting.truths[0].send_error, setting.truths[1].status = "insufficient funds", 503
     (outcome,) = setting.client.send_raw_transactions([b"\x02"])
@@ -206,7 +206,7 @@ def test_what_one_of_two_nodes_refuses_is_sent_again_while_the_other_is_away(mak
     assert outcome.kind is SendKind.REFUSED
 
 
-def test_a_node_that_hangs_holds_up_what_is_sent_for_a_moment_only(
+def test_a_hanging_node_delays_sending_only_briefly(
     make: Any,
 ) -> None:
     setting = make(2)
@@ -238,7 +238,7 @@ def test_a_hung_node_costs_a_few_threads_their_time_and_the_others_none(make: An
     over.set()
 
 
-def test_checks_find_a_node_that_answers_again(make: Any) -> None:
+def test_checks_find_a_recovered_node(make: Any) -> None:
     setting = make(1)
     setting.truths[0].status = 503
     for _ in range(3):

@@ -45,7 +45,7 @@ def test_every_spelling_of_a_signature_becomes_the_one_the_chain_accepts(digest:
 
 
 @pytest.mark.parametrize("length", [0, 1, 63, 69, 130])
-def test_another_length_is_no_signature(length: int) -> None:
+def test_a_signature_of_another_length_is_refused(length: int) -> None:
     with pytest.raises(UnusableSignature) as refused:
         normalise_signature(b"\x01" * length, chain_id=_CHAIN_ID)
     assert refused.value.code == "signature-malformed"
@@ -55,7 +55,7 @@ def test_another_length_is_no_signature(length: int) -> None:
 @pytest.mark.parametrize(
     "v", ["02", "1a", "1d", "22", "23", "ff", "001b", "1b1b", "0077", "20f4", "20f7", "010000", "ffffffff"]
 )
-def test_another_v_is_no_signature(v: str) -> None:
+def test_a_signature_with_another_v_is_refused(v: str) -> None:
     signature = Controller().sign(secrets.token_bytes(32))[:64] + bytes.fromhex(v)
     with pytest.raises(UnusableSignature, match=f"v is {int(v, 16)};") as refused:
         normalise_signature(signature, chain_id=_CHAIN_ID)
@@ -63,7 +63,7 @@ def test_another_v_is_no_signature(v: str) -> None:
 
 
 @pytest.mark.parametrize("number", [0, _ORDER, 2**256 - 1])
-def test_numbers_outside_the_curve_are_no_signature(number: int) -> None:
+def test_a_signature_with_numbers_outside_the_curve_is_refused(number: int) -> None:
     r, s, parity = _parts(Controller().sign(secrets.token_bytes(32)))
     word = number.to_bytes(32, "big")
     for forged in (word + s.to_bytes(32, "big"), r + word):
@@ -80,7 +80,7 @@ def test_a_signature_of_no_key_is_unrecoverable() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_the_personal_sign_digest_is_what_wallets_sign(message: bytes) -> None:
+def test_the_personal_sign_digest_equals_the_wallets(message: bytes) -> None:
     account = Account.create()
     signed = account.sign_message(encode_defunct(primitive=message))
     assert bytes(signed.message_hash) == personal_sign_digest(message)

@@ -102,7 +102,7 @@ def test_a_self_transfer_is_signed() -> None:
     ],
     ids=", ".join,
 )
-def test_what_the_service_never_sends_is_never_signed(changed: dict[str, Any]) -> None:
+def test_transactions_that_the_service_never_sends_are_not_signed(changed: dict[str, Any]) -> None:
     key = random_key()
     with pytest.raises(PolicyViolation):
         _signer(key).sign(relayer=address_of(key), transaction=_relay_call(**changed))
@@ -127,7 +127,7 @@ def test_another_relayer_is_never_signed_for() -> None:
         _signer(random_key()).sign(relayer=random_address(), transaction=_relay_call())
 
 
-def test_keys_stay_out_of_every_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_appear_in_no_repr_or_error(caplog: pytest.LogCaptureFixture) -> None:
     key = random_key()
     signer = _signer(key)
     caplog.set_level(logging.DEBUG)

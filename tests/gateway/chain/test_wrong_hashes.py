@@ -111,7 +111,7 @@ def test_a_signature_over_something_else_finds_no_mistake(profile: Profile) -> N
     assert _signed_hashes(profile, other, call.signature) == []
 
 
-def test_a_mistake_becomes_a_refusal_with_its_facts(profile: Profile) -> None:
+def test_an_invalid_call_becomes_an_error_with_its_facts(profile: Profile) -> None:
     call = sign_relay_call(profile, set_data(), chain_id=_CHAIN_ID)
     wrong = wrong_hashes(chain_id=_CHAIN_ID, call=call, profile=profile.profile_address)
     refusals = [one.refusal(controller=profile.controller.address) for one in wrong]

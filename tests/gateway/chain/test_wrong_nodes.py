@@ -144,7 +144,7 @@ def _unhashable(batch: list[dict[str, Any]]) -> Answer:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_after_a_wrong_answer_the_next_node_is_asked_and_the_wrong_one_left_alone(
+def test_after_a_malformed_response_the_next_node_is_used_and_the_first_is_skipped(
     behave: Behaviour, method: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     metrics.CHAIN_WRONG_ANSWERS.take()
@@ -169,7 +169,7 @@ def test_after_a_wrong_answer_the_next_node_is_asked_and_the_wrong_one_left_alon
 
 
 @pytest.mark.parametrize("answer", [None, _NO_FEE])
-def test_the_check_fails_of_a_node_that_does_not_tell_its_newest_block(answer: Any) -> None:
+def test_the_check_fails_for_a_node_without_a_newest_block(answer: Any) -> None:
     with running(_answering("eth_getBlockByNumber", answer)) as wrong, running(_honest()) as good:
         client = _client(wrong, good)
         client.node_checks().check()
@@ -205,7 +205,7 @@ def test_a_node_that_takes_one_call_at_a_time_passes_its_check() -> None:
     assert [len(batch) for batch in node.batches] == [2, 1, 1]
 
 
-def test_the_only_node_is_still_asked_after_a_wrong_answer() -> None:
+def test_the_only_node_is_still_used_after_a_malformed_response() -> None:
     with running(_answering("eth_feeHistory", {})) as node:
         client = _client(node)
         with pytest.raises(NodeUnavailable):
@@ -226,7 +226,7 @@ def test_an_error_of_eight_megabytes_keeps_no_bytes_from_the_other_node() -> Non
         assert outcome == SendOutcome(SendKind.ACCEPTED, "")
 
 
-def test_what_a_contract_makes_too_large_is_no_fault_of_the_node_and_of_no_neighbour() -> None:
+def test_a_contracts_oversized_response_faults_neither_the_node_nor_other_calls() -> None:
     script = _honest()
     big = [{"calls": [{"status": "0x0", "gasUsed": "0x5208", "returnData": "0x" + "00" * 1_200_000}]}]
     hostile = _query()
@@ -270,7 +270,7 @@ class TestTooLargeAnswers:
         name = client.nodes()[0].name
         assert metrics.CHAIN_WRONG_ANSWERS.take() == {f"chain_wrong_answers total {name} eth_simulateV1": 1}
 
-    def test_a_contract_that_answers_too_much_costs_one_request_more_and_no_node_its_place(self) -> None:
+    def test_a_contracts_oversized_response_costs_one_more_request_and_demotes_no_node(self) -> None:
         metrics.CHAIN_WRONG_ANSWERS.take()
         with running(self._large()) as first, running(self._large()) as second, running(_honest()) as third:
             client = _client(first, second, third)
@@ -281,7 +281,7 @@ class TestTooLargeAnswers:
             assert [node.fault for node in client.nodes()] == ["", "", ""]
         assert metrics.CHAIN_WRONG_ANSWERS.take() == {}
 
-    def test_one_node_that_contradicts_does_not_bring_two_others_into_discredit(self) -> None:
+    def test_one_contradicting_node_does_not_discredit_two_others(self) -> None:
         with running(self._large()) as first, running(_honest()) as liar, running(self._large()) as third:
             client = _client(first, liar, third)
             (state,) = client.read_relay_states([_query()])
@@ -299,7 +299,7 @@ class TestTooLargeAnswers:
         ],
         ids=["wrong", "away", "its own limit", "lacks the method", "rate limit"],
     )
-    def test_a_node_is_believed_that_no_other_contradicts_by_a_result(self, behave: Behaviour) -> None:
+    def test_an_uncontradicted_node_is_trusted(self, behave: Behaviour) -> None:
         with running(self._large()) as first, running(behave) as second:
             client = _client(first, second)
             (state,) = client.read_relay_states([_query()])
@@ -307,7 +307,7 @@ class TestTooLargeAnswers:
             assert [len(batch) for batch in second.batches] == [1]
             assert client.nodes()[0].fault == ""
 
-    def test_an_estimate_is_asked_about_as_well(self) -> None:
+    def test_an_estimate_is_confirmed_by_another_node_too(self) -> None:
         with (
             running(_answering("eth_estimateGas", "0x" + "00" * 100_000)) as liar,
             running(_honest()) as good,
@@ -434,7 +434,7 @@ class TestPartialAnswers:
         assert len(view.receipts) == 3
         assert not view.undecided
 
-    def test_what_a_backend_behind_does_not_know_is_asked_again_and_the_rest_is_kept(self) -> None:
+    def test_a_lagging_backends_missing_results_are_requested_again_and_the_rest_kept(self) -> None:
         rng, honest = random.Random(secrets.randbits(64)), _honest()
 
         def behave(batch: list[dict[str, Any]]) -> Answer:
@@ -467,7 +467,7 @@ def loop() -> Iterator[Loop]:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_no_mutation_of_any_answer_raises_anything_but_node_unavailable(loop: Loop, count: int) -> None:
+def test_every_mutation_of_a_response_raises_at_most_node_unavailable(loop: Loop, count: int) -> None:
     """With three nodes callers do not notice the one that lies."""
     seed = secrets.randbits(64)
     mutations = Mutations(random.Random(seed), share=0.7)

@@ -92,7 +92,7 @@ def _away(*_: object) -> tuple[float]:
     raise OperationalError("away")
 
 
-def test_the_difference_of_each_host_is_a_gauge_until_the_host_is_gone(
+def test_the_clock_difference_of_each_host_is_a_gauge_until_the_host_is_removed(
     services: Services, settings: Settings
 ) -> None:
     with driver.Redis.from_url(services.redis_url) as client:

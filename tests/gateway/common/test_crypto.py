@@ -14,7 +14,7 @@ _OLD, _NEW = secrets.token_urlsafe(40), secrets.token_urlsafe(40)
 
 @settings(max_examples=50, deadline=None)
 @given(text=st.text(min_size=1))
-def test_what_is_sealed_is_read_again_and_does_not_show(text: str) -> None:
+def test_a_sealed_text_can_be_opened_and_hides_its_content(text: str) -> None:
     sealed = seal(text, keys=[_NEW], purpose="test")
 
     assert unseal(sealed, keys=[_NEW], purpose="test") == text
@@ -46,7 +46,7 @@ def test_another_key_another_purpose_or_a_changed_text_unseals_nothing(change: s
         )
 
 
-def test_a_process_without_a_key_says_so() -> None:
+def test_a_process_without_a_key_raises_an_error() -> None:
     for work in (seal, unseal):
         with pytest.raises(ImproperlyConfigured, match="no encryption key"):
             work(secrets.token_hex(), keys=[], purpose="test")

@@ -13,7 +13,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def test_rows_come_as_they_are_selected() -> None:
+def test_rows_are_returned_as_selected() -> None:
     pair = {"a": secrets.randbelow(2**31), "b": secrets.token_hex(8)}
     assert db.first_row("SELECT %(a)s::bigint, %(b)s::text", pair) == (pair["a"], pair["b"])
     assert db.only_row("SELECT %(b)s::text", pair) == (pair["b"],)
@@ -22,7 +22,7 @@ def test_rows_come_as_they_are_selected() -> None:
     assert db.first_row(both, pair) == (pair["a"],)
 
 
-def test_a_statement_without_rows_answers_none_or_is_a_fault() -> None:
+def test_a_query_without_rows_returns_none_or_raises() -> None:
     nothing = "SELECT 1 WHERE %(no)s::boolean"
     assert db.first_row(nothing, {"no": False}) is None
     assert db.all_rows(nothing, {"no": False}) == []
@@ -41,7 +41,7 @@ def test_a_statement_is_counted_and_its_errors_are_djangos(
         db.first_row(again, {"id": owner.pk})
 
 
-def test_a_refusal_is_known_by_its_constraint_and_not_by_what_the_row_says() -> None:
+def test_a_violation_is_recognised_by_its_constraint_and_not_by_the_row() -> None:
     owner = UserFactory.create(first_name="users_user_username_key")
     again = "INSERT INTO users_user SELECT * FROM users_user WHERE id = %(id)s"
     with pytest.raises(IntegrityError) as refused, transaction.atomic():
@@ -54,7 +54,7 @@ def test_a_refusal_is_known_by_its_constraint_and_not_by_what_the_row_says() -> 
     assert db.violated_constraint(IntegrityError("users_user_pkey")) is None
 
 
-def test_what_comes_again_and_again_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_statement_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # Also where the suite runs behind a pooler, which would pass none on.
     monkeypatch.setattr(connection.connection, "prepare_threshold", 5)
     mark = secrets.token_hex(8)

@@ -51,7 +51,7 @@ def answered(name: str) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_what_several_processes_count_adds_up(histogram: Histogram) -> None:
+def test_counts_of_several_processes_are_summed(histogram: Histogram) -> None:
     reporters = [Reporter() for _ in range(3)]
     assert answered("test_seconds") == {}
     for reporter in reporters:
@@ -68,7 +68,7 @@ def test_what_several_processes_count_adds_up(histogram: Histogram) -> None:
     assert (counts["count", "one kind"], counts["count", "another"]) == (12, 1)
 
 
-def test_what_redis_did_not_take_is_reported_once_it_is_back(
+def test_durations_that_redis_missed_are_reported_once_it_is_back(
     histogram: Histogram, services: Services, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     reporter = Reporter()

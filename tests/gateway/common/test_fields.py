@@ -11,7 +11,7 @@ from gateway.common.fields import UINT256_MAX, AddressField, Uint256Field, check
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("number", [0, 2**53 + 1, 2**128, UINT256_MAX])
-def test_a_256_bit_number_comes_back_as_it_went_in(number: int) -> None:
+def test_a_256_bit_number_is_read_as_it_was_stored(number: int) -> None:
     field = Uint256Field()
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT %s::{field.db_type(connection)}", [field.get_prep_value(number)])
@@ -35,10 +35,10 @@ def test_addresses_are_compared_by_value() -> None:
     assert prepared == {checksum(address)}
 
 
-def test_what_is_no_address_does_not_reach_the_database() -> None:
+def test_an_invalid_address_does_not_reach_the_database() -> None:
     with pytest.raises(ValidationError):
         AddressField().get_db_prep_save("0x1234", connection)
 
 
-def test_searching_for_what_is_no_address_finds_nothing_and_fails_nobody() -> None:
+def test_a_search_for_an_invalid_address_finds_nothing_and_raises_nothing() -> None:
     assert AddressField().get_prep_value("0x1234") == "0x1234"

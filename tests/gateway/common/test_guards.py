@@ -42,7 +42,7 @@ def test_a_stalled_dependency_holds_as_many_threads_as_it_has_places_and_other_c
         assert sorted(one.result() for one in calls) == [False] * 8 + [True] * 2
 
 
-def test_while_it_answers_every_caller_gets_a_place() -> None:
+def test_every_caller_is_admitted_while_the_dependency_responds() -> None:
     guard = Guard(places=2, wait_seconds=60)
 
     def call(_: int) -> bool:

@@ -35,7 +35,7 @@ class PerMachine(RateLimit):
         (1, "6.6.6.6, [::ffff:7.7.7.7]:51234", "7.7.7.7"),
     ],
 )
-def test_only_what_our_own_proxies_wrote_counts_as_the_callers_address(
+def test_only_our_own_proxies_set_the_callers_address(
     settings: Settings, proxies: int, forwarded: str, expected: str
 ) -> None:
     settings.TRUSTED_PROXY_COUNT = proxies
@@ -48,7 +48,7 @@ def test_only_what_our_own_proxies_wrote_counts_as_the_callers_address(
 @pytest.mark.parametrize(
     "forwarded", ["unknown", "_hidden", "7.7.7.7:", "7.7.7", "[2001:db8::1", "7.7.7.7:1:2", "☃"]
 )
-def test_what_is_no_address_is_the_same_unknown_caller(settings: Settings, forwarded: str) -> None:
+def test_invalid_addresses_count_as_one_unknown_caller(settings: Settings, forwarded: str) -> None:
     settings.TRUSTED_PROXY_COUNT = 1
 
     request = RequestFactory().get("/", HTTP_X_FORWARDED_FOR=forwarded)
@@ -57,7 +57,7 @@ def test_what_is_no_address_is_the_same_unknown_caller(settings: Settings, forwa
     assert client_network(request) == client_site(request) == "unknown"
 
 
-def test_a_server_without_an_address_of_the_caller_counts_all_as_one() -> None:
+def test_without_caller_addresses_all_requests_count_as_one_caller() -> None:
     assert client_ip(RequestFactory().get("/", REMOTE_ADDR="")) == "unknown"
 
 

@@ -26,7 +26,7 @@ def test_a_document_is_returned_as_it_is(server: ExternalIssuer) -> None:
 
 
 @pytest.mark.parametrize("status", [204, 301, 302, 404, 500])
-def test_another_status_is_no_document_and_a_redirect_is_not_followed(
+def test_a_status_other_than_200_is_refused_and_a_redirect_is_not_followed(
     server: ExternalIssuer, status: int
 ) -> None:
     server.status = status
@@ -37,7 +37,7 @@ def test_another_status_is_no_document_and_a_redirect_is_not_followed(
 
 
 @pytest.mark.parametrize("document", [b"", b"<html>", b"\xff", b"[" * 5_000])
-def test_what_is_no_json_is_refused(server: ExternalIssuer, document: Any) -> None:
+def test_invalid_json_is_refused(server: ExternalIssuer, document: Any) -> None:
     server.document = document
 
     with pytest.raises(FetchFailed, match="no JSON"):
@@ -52,6 +52,6 @@ def test_a_document_may_have_256_kibibytes(server: ExternalIssuer) -> None:
         fetch_json(server.url)
 
 
-def test_nobody_at_the_address_is_no_answer() -> None:
+def test_a_refused_connection_fails_the_fetch() -> None:
     with pytest.raises(FetchFailed, match="no answer"):
         fetch_json(f"http://127.0.0.1:{free_port()}/keys")

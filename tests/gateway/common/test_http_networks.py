@@ -31,11 +31,11 @@ def test_an_address_lies_within_however_it_is_written(address: str) -> None:
         "",
     ],
 )
-def test_another_address_and_what_is_none_lie_outside(address: str) -> None:
+def test_another_address_and_an_invalid_one_are_outside_the_network(address: str) -> None:
     assert not is_within(address, LISTED)
 
 
-def test_an_empty_list_holds_nobody() -> None:
+def test_an_empty_list_contains_no_address() -> None:
     assert not is_within("203.0.113.7", [])
 
 
@@ -53,7 +53,7 @@ def test_networks_have_one_form(written: str, usual: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["203.0.113.7/24", "203.0.113.0/33", "example.org", ""])
-def test_what_is_no_network_is_refused(written: str) -> None:
+def test_an_invalid_network_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|has host bits"):
         normal_network(written)
 
@@ -71,5 +71,5 @@ def test_what_is_no_network_is_refused(written: str) -> None:
         ("::/0", False),
     ],
 )
-def test_a_network_that_means_half_of_the_internet_means_nobody(network: str, bounded: bool) -> None:
+def test_a_network_of_half_the_internet_is_refused(network: str, bounded: bool) -> None:
     assert is_bounded(network) is bounded

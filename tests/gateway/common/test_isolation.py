@@ -12,7 +12,7 @@ from tests.credits.rows import query
 
 
 @pytest.mark.django_db
-def test_an_error_of_one_item_is_logged_and_the_run_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_one_item_is_logged_and_the_run_continues(caplog: pytest.LogCaptureFixture) -> None:
     with isolated("settlement of a call") as item:
         int("no such call")
     assert (item.succeeded, item.failed) == (False, True)

@@ -59,7 +59,7 @@ def _ask(wrapper: Any, question: str, *params: Any) -> Any:
 READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 
 
-def test_a_session_that_became_read_only_answers_503_once_and_is_replaced() -> None:
+def test_a_session_that_became_read_only_returns_503_once_and_is_replaced() -> None:
     first = backend()
     connection.cursor().execute(READ_ONLY)
     metrics.DATABASE_ERRORS.take()
@@ -165,7 +165,7 @@ def test_a_read_only_session_does_not_return_to_the_pool(pool: Callable[[], Data
     caller.cursor().execute("DELETE FROM gateway_common_lease")
 
 
-def test_a_pool_looks_for_the_database_again_while_a_request_waits() -> None:
+def test_a_pool_reconnects_to_the_database_while_a_request_waits() -> None:
     """By itself the driver's pool doubles its delay up to five minutes."""
     options: Any = settings_of_a_process._OPTIONS["pool"]
     with ConnectionPool(open=False, **options) as pool:

@@ -31,7 +31,7 @@ def warnings() -> set[str | None]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_behind_a_pooler_notifications_come_past_it_and_to_sessions_that_were_replaced(
+def test_behind_a_pooler_notifications_bypass_it_and_reach_replaced_sessions(
     pooled: Settings,
 ) -> None:
     listener = Listener("a_channel")
@@ -43,7 +43,7 @@ def test_behind_a_pooler_notifications_come_past_it_and_to_sessions_that_were_re
         assert not listener.wait(seconds=0)
 
 
-def test_without_a_way_past_the_pooler_the_clock_goes_and_no_session_is_used(pooled: Settings) -> None:
+def test_without_a_bypass_of_the_pooler_waiters_poll_and_use_no_session(pooled: Settings) -> None:
     pooled.DATABASE_DIRECT_URL = ""
     began = time.monotonic()
     assert not Listener("a_channel").wait(seconds=0.05)

@@ -57,7 +57,7 @@ def post(path: str, body: Any, content_type: str = "application/json", **headers
     return Client(raise_request_exception=False).post(path, raw, content_type=content_type, headers=headers)
 
 
-def test_a_refusal_tells_its_code_its_facts_and_the_request_id() -> None:
+def test_an_error_has_its_code_its_facts_and_the_request_id() -> None:
     response = post("/api/echo?fail=domain", {})
 
     assert (response.status_code, response["Content-Type"]) == (409, "application/problem+json")
@@ -83,7 +83,7 @@ def test_a_refusal_for_now_is_a_warning_without_a_trace(caplog: pytest.LogCaptur
     assert not [record for record in caplog.records if record.levelname == "ERROR" or record.exc_info]
 
 
-def test_a_made_up_host_name_is_no_error_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_host_name_is_not_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
     answer = Client(raise_request_exception=False).post(
         "/api/echo", "{}", "application/json", HTTP_HOST="evil.example"
     )
@@ -101,7 +101,7 @@ def test_a_member_that_is_named_twice_is_refused(body: str) -> None:
     assert post("/api/echo", '[{"a": 1}, {"a": 2}]').status_code == 200
 
 
-def test_what_broke_is_an_error_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_exception_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
     assert post("/api/echo?fail=unknown", {}).status_code == 500
     [record] = [record for record in caplog.records if record.name == "gateway.common.problems"]
     assert (record.levelname, record.exc_info is not None) == ("ERROR", True)
@@ -112,7 +112,7 @@ def test_what_broke_is_an_error_with_its_trace(caplog: pytest.LogCaptureFixture)
     ("fault", "status", "code"),
     [("unknown", 500, "internal-error"), ("database", 503, "service-unavailable")],
 )
-def test_an_unknown_fault_tells_nothing_but_the_request_id(fault: str, status: int, code: str) -> None:
+def test_an_internal_error_reveals_only_the_request_id(fault: str, status: int, code: str) -> None:
     response = post(f"/api/echo?fail={fault}", {})
 
     assert (response.status_code, response.json()["code"]) == (status, code)

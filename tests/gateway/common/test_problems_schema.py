@@ -14,7 +14,7 @@ def _codes(*refusals: type[DomainError]) -> dict[int, list[str]]:
     }
 
 
-def test_every_answer_is_a_problem_document_like_the_real_ones() -> None:
+def test_every_error_response_in_the_schema_matches_the_real_problem_documents() -> None:
     responses = problem_responses(NotFound)
 
     assert {content for _, content in responses} == {PROBLEM}
@@ -25,7 +25,7 @@ def test_every_answer_is_a_problem_document_like_the_real_ones() -> None:
         assert example.value[member] == real[member]
 
 
-def test_refusals_are_grouped_by_status_in_order_with_what_any_request_may_meet() -> None:
+def test_errors_are_grouped_by_status_with_those_common_to_all_requests() -> None:
     assert list(_codes(NotFound, InvalidRequest).items()) == [
         (400, ["invalid-request"]),
         (403, ["https-required"]),
@@ -36,18 +36,18 @@ def test_refusals_are_grouped_by_status_in_order_with_what_any_request_may_meet(
     ]
 
 
-def test_a_refusal_named_twice_is_shown_once() -> None:
+def test_an_error_named_twice_is_shown_once() -> None:
     assert _codes(NotFound, NotFound)[404] == ["not-found"]
 
 
-def test_a_refusal_stands_for_its_kinds_too() -> None:
+def test_an_error_class_includes_its_subclasses() -> None:
     codes = _codes(NotAuthenticated)[401]
 
     assert {"not-authenticated", AccessTokenExpired.code, SessionEnded.code} <= set(codes)
     assert RefreshTokenReused.code not in codes
 
 
-def test_the_example_tells_the_first_paragraph_of_the_meaning_on_one_line() -> None:
+def test_the_example_has_the_first_paragraph_of_the_meaning_on_one_line() -> None:
     (example,) = problem_responses(RefreshTokenReused)[401, PROBLEM].examples
 
     assert "\n\n" in description_of(RefreshTokenReused)

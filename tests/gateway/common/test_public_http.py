@@ -80,7 +80,7 @@ def test_a_url_that_must_not_be_requested_is_refused(url: str) -> None:
         require_usable(url, allowed=_NONE)
 
 
-def test_a_name_is_resolved_once_and_each_of_its_addresses_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_resolved_once_and_each_address_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     connected: list[Any] = []
     answers = [["1.1.1.1"], ["1.1.1.1", "10.0.0.1"]]
 
@@ -100,7 +100,7 @@ def test_a_name_is_resolved_once_and_each_of_its_addresses_looked_at(monkeypatch
     assert connected == [("1.1.1.1", 443)]
 
 
-def test_a_lookup_that_takes_too_long_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_lookup_is_a_failed_resolution(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
 
     def resolve(*_: Any, **__: Any) -> list[Any]:
@@ -124,7 +124,7 @@ def test_a_response_that_arrives_byte_by_byte_is_cut_off() -> None:
         assert time.monotonic() - began < 30
 
 
-def test_a_status_stands_though_the_rest_arrives_byte_by_byte() -> None:
+def test_a_status_is_returned_even_if_the_body_arrives_byte_by_byte() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         head = b"HTTP/1.1 201 Created\r\nX-Slow: "
         threading.Thread(target=_drip, args=(server, head), daemon=True).start()

@@ -77,7 +77,7 @@ def first(tmp_path: Path) -> Iterator[tuple[Redis, str]]:
         yield master, f"redis+sentinel://{places}/gateway"
 
 
-def test_after_a_fail_over_everything_goes_to_the_new_redis(
+def test_after_a_failover_every_command_goes_to_the_new_redis(
     first: tuple[Redis, str], settings: Settings
 ) -> None:
     master, settings.REDIS_URL = first

@@ -91,7 +91,7 @@ def test_the_dashboard_is_read_from_the_standby(client: APIClient, headers: dict
     assert _credits(client, headers) == 0
 
 
-def test_the_dashboard_of_a_user_whom_the_standby_does_not_know_yet_is_read_from_the_primary(
+def test_a_user_missing_on_the_standby_reads_the_dashboard_from_the_primary(
     client: APIClient, headers: dict[str, Any], earned: int
 ) -> None:
     assert _credits(client, headers) == earned
@@ -111,7 +111,7 @@ def test_the_balance_in_short_is_read_from_the_primary(
     assert client.get("/api/user/account", **headers).json()["balance"] == earned
 
 
-def test_what_is_written_or_locked_meanwhile_is_of_the_primary(standby: str) -> None:
+def test_concurrent_writes_and_locks_use_the_primary(standby: str) -> None:
     person = UserFactory.create()
     with reading_from_replica():
         assert not User.objects.filter(pk=person.pk).exists()
@@ -154,7 +154,7 @@ def test_an_export_is_read_from_the_standby_to_its_end(kind: str) -> None:
     assert any("credits_entry" in query["sql"] for query in standby)
 
 
-def test_whoever_was_logged_out_or_may_see_nothing_any_more_is_refused_at_once() -> None:
+def test_logged_out_and_demoted_staff_are_refused_at_once() -> None:
     first, second = member("support"), member("support")
     browsers = [browser_of(person) for person in (first, second)]
     assert [browser.get(PEOPLE).status_code for browser in browsers] == [200, 200]

@@ -33,7 +33,7 @@ def test_the_test_database_has_the_functions_of_the_code() -> None:
         f"CREATE FUNCTION {_NAME}(hold bigint) RETURNS void LANGUAGE sql AS $$ SELECT $$",
     ],
 )
-def test_the_check_sees_every_edit_by_hand(edit: str) -> None:
+def test_the_check_finds_every_manual_edit(edit: str) -> None:
     as_owner(edit)
 
     assert sql_functions.differing() == [_NAME]
@@ -45,7 +45,7 @@ def test_the_check_sees_every_edit_by_hand(edit: str) -> None:
     assert "gateway.E001" not in {error.id for error in run_checks()}
 
 
-def test_a_process_logs_what_differs_and_starts(
+def test_a_process_logs_differences_and_starts(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sql_functions.log_differing().join()
@@ -84,7 +84,7 @@ def test_a_file_with_something_else_is_refused(tmp_path: Path, text: str, error:
     assert before == sql_functions.FUNCTIONS
 
 
-def test_a_function_that_is_retired_stays_beside_its_successor(
+def test_a_retired_function_stays_beside_its_successor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sql_functions, "FUNCTIONS", {})

@@ -103,7 +103,7 @@ def test_nothing_is_replaced_before_the_last_migration() -> None:
     assert _definition() == before
 
 
-def test_migrate_is_not_kept_from_its_work_by_what_it_puts_right() -> None:
+def test_migrate_repairs_differences_and_is_not_blocked_by_them() -> None:
     _execute(_OTHER)
     errors = StringIO()
 

@@ -13,21 +13,21 @@ def _run(sweep: Sweep, *errors: Exception | None) -> None:
                 raise error
 
 
-def test_a_sweep_goes_on_behind_an_item_that_fails() -> None:
+def test_a_sweep_continues_after_a_failed_item() -> None:
     sweep = Sweep("invoice")
     _run(sweep, ValueError("a mistake"), None, PermissionDenied("not now"), None)
     assert sweep.succeeded == 2
     sweep.finish()
 
 
-def test_a_sweep_in_which_nothing_succeeds_counts_as_failed() -> None:
+def test_a_sweep_without_any_success_counts_as_failed() -> None:
     sweep = Sweep("invoice")
     _run(sweep, ValueError("a mistake"), PermissionDenied("not now"))
     with pytest.raises(NothingSucceeded):
         sweep.finish()
 
 
-def test_items_that_wait_are_no_failure_of_the_sweep() -> None:
+def test_waiting_items_do_not_fail_the_sweep() -> None:
     sweep = Sweep("invoice")
     _run(sweep, PermissionDenied("not now"))
     sweep.finish()

@@ -41,12 +41,12 @@ def test_a_broker_that_is_away_does_not_fail_the_caller(broker_away: None) -> No
     assert committed == [True]
 
 
-def test_a_caller_who_waits_for_a_worker_gets_an_error_without_one(broker_away: None) -> None:
+def test_a_caller_that_needs_a_worker_gets_an_error_without_one(broker_away: None) -> None:
     with pytest.raises(WorkersUnreachable, match="No worker received the task"):
         enqueue_now("relay.broadcast", relayer_id=1)
 
 
-def test_what_is_sent_at_once_waits_for_no_commit() -> None:
+def test_an_immediate_task_does_not_wait_for_the_commit() -> None:
     before = waiting()
     with transaction.atomic():
         enqueue_now("relay.broadcast", relayer_id=1)

@@ -57,7 +57,7 @@ def test_every_periodic_task_has_its_period(redis: Redis) -> None:
     assert gauges["periodic_task_period_seconds", "credits.reconcile"] == 86_400
 
 
-def test_a_success_is_an_end_and_a_failure_is_no_success(redis: Redis) -> None:
+def test_success_updates_both_heartbeats_and_failure_only_the_end(redis: Redis) -> None:
     task, begun = random.choice(PERIODIC), time.time()
     ended(task, "FAILURE")
     gauges = figures()
@@ -98,7 +98,7 @@ def test_a_task_that_beat_schedules_no_more_is_forgotten(redis: Redis) -> None:
     assert not any("relay.no-more" in key for key in figures())
 
 
-def test_messages_that_nobody_takes_are_counted(redis: Redis) -> None:
+def test_unconsumed_messages_are_counted(redis: Redis) -> None:
     redis.rpush("relay", *(secrets.token_hex(4) for _ in range(3)))
     gauges = figures()
     assert (gauges["queue_messages", "relay"], gauges["queue_messages", "default"]) == (3, 0)

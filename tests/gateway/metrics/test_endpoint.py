@@ -38,20 +38,20 @@ def refusal(authorization: str = "", method: str = "get", path: str = "/metrics"
 
 
 @pytest.mark.parametrize("method", ["get", "post", "options"])
-def test_without_a_token_configured_there_is_no_such_page(settings: Settings, method: str) -> None:
+def test_without_a_configured_token_the_metrics_page_is_404(settings: Settings, method: str) -> None:
     settings.METRICS_TOKENS = []
     for header in ("", "Bearer ", f"Bearer {secrets.token_urlsafe(32)}"):
         assert refusal(header, method) == (404, "not-found")
 
 
 @pytest.mark.parametrize("method", ["get", "post", "options"])
-def test_without_the_right_token_nothing_is_told(token: str, method: str) -> None:
+def test_a_wrong_token_reveals_nothing(token: str, method: str) -> None:
     wrong = ("", "Bearer", "Bearer ", f"Bearer {token[:-1]}", f"Bearer {token}x", f"Token {token}", token)
     for header in (*wrong, "Bearer ü", f"Bearer {secrets.token_urlsafe(32)}"):
         assert refusal(header, method) == (401, "not-authenticated")
 
 
-def test_a_refusal_asks_the_database_nothing(token: str) -> None:
+def test_a_refusal_runs_no_query(token: str) -> None:
     # Without the fixture `db` any statement fails the test.
     assert refusal("Bearer nonsense")[0] == 401
 
@@ -71,7 +71,7 @@ def test_it_is_only_read(token: str) -> None:
 
 
 @pytest.mark.django_db
-def test_names_and_explanations_are_as_prometheus_wants_them(token: str, client: Client) -> None:
+def test_names_and_help_texts_follow_prometheus_conventions(token: str, client: Client) -> None:
     text = client.get("/metrics", headers={"authorization": f"Bearer {token}"}).content.decode()
     families = list(text_string_to_metric_families(text))
     assert len(families) == len({family.name for family in families}) > 30
@@ -84,7 +84,7 @@ def test_names_and_explanations_are_as_prometheus_wants_them(token: str, client:
         assert not family.name.endswith("_total")
 
 
-def test_it_is_no_part_of_the_api(description: Any) -> None:
+def test_metrics_are_not_part_of_the_api(description: Any) -> None:
     assert not any("metrics" in path for path in description["paths"])
 
 
@@ -103,7 +103,7 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
 
 
 @pytest.mark.django_db
-def test_without_the_database_it_says_so(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_database_the_endpoint_reports_it(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object, **__: object) -> None:
         raise OperationalError("the connection is lost")
 

@@ -91,7 +91,7 @@ def test_without_any_row_every_figure_is_nothing(scrape: Scrape) -> None:
     assert not any(key[0].startswith(("relayer_", "reconciliation_f")) for key in ours)
 
 
-def test_each_loop_of_the_relay_worker_says_when_it_last_ended_and_succeeded(scrape: Scrape) -> None:
+def test_each_loop_of_the_relay_worker_reports_its_last_end_and_success(scrape: Scrape) -> None:
     ended, succeeded = ago(random.randint(1, 9)), ago(random.randint(10, 99))
     for name, last in (("tracking", succeeded), ("broadcasting", None)):
         WorkerLoop.objects.create(name=name, ended_at=ended, succeeded_at=last)
@@ -104,7 +104,7 @@ def test_each_loop_of_the_relay_worker_says_when_it_last_ended_and_succeeded(scr
     assert ("relay_loop_succeeded_timestamp_seconds", "broadcasting") not in samples
 
 
-def test_each_node_says_whether_it_is_asked_and_how_old_its_newest_block_is(
+def test_each_node_reports_whether_it_is_used_and_the_age_of_its_newest_block(
     scrape: Scrape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = FakeChain()
@@ -145,7 +145,7 @@ def test_a_call_that_took_its_time_is_counted_when_it_ends(scrape: Scrape) -> No
     assert scrape()["relay_calls_ended_in_last_hour", "Success"] == 1
 
 
-def test_the_oldest_that_is_signed_and_not_sent_tells_its_age(scrape: Scrape) -> None:
+def test_the_age_of_the_oldest_signed_unsent_transaction_is_a_gauge(scrape: Scrape) -> None:
     for age in (300, 900):
         attempt(waiting(age=age + 1000), age=age)
     attempt(waiting(age=9000), age=8000, status=Attempt.Status.SENT, first_sent_at=ago(1))
@@ -175,7 +175,7 @@ def test_a_replaced_call_waits_since_it_was_first_sent(scrape: Scrape) -> None:
     assert gauges["relay_oldest_unsent_age_seconds",] == 0
 
 
-def test_a_relayer_tells_what_it_holds_and_has_in_flight(scrape: Scrape) -> None:
+def test_a_relayer_reports_its_balance_and_transactions_in_flight(scrape: Scrape) -> None:
     read = timezone.now()
     balance, flight = random.randint(1, 10**18), random.randint(1, 16)
     one = RelayerFactory.create(
@@ -192,7 +192,7 @@ def test_a_relayer_tells_what_it_holds_and_has_in_flight(scrape: Scrape) -> None
     assert ("relayer_read_timestamp_seconds", two.address) not in gauges
 
 
-def test_what_reorganisations_undid_and_the_final_block_show(scrape: Scrape) -> None:
+def test_reorganised_transactions_and_the_final_block_are_reported(scrape: Scrape) -> None:
     gauges = scrape()
     names = ("relay_settlements_reversed_in_last_day", "relay_gaps_filled_in_last_day")
     assert [gauges[name,] for name in names] == [0, 0]
@@ -296,7 +296,7 @@ def stripe_event(status: str, *, age: float) -> None:
     )
 
 
-def test_events_that_are_not_applied_are_counted_and_the_oldest_tells_its_age(scrape: Scrape) -> None:
+def test_unapplied_events_are_counted_with_the_age_of_the_oldest(scrape: Scrape) -> None:
     failed, received = random.randint(1, 4), random.randint(1, 4)
     for count, status in ((failed, "failed"), (received, "received"), (3, "processed")):
         for place in range(count):
@@ -349,7 +349,7 @@ def test_stripe_is_compared_where_it_is_set_up(scrape: Scrape, settings: Setting
 
 
 @pytest.mark.django_db
-def test_the_treasury_tells_what_it_holds_and_pays_and_since_when_a_transfer_waits(scrape: Scrape) -> None:
+def test_the_treasury_reports_balance_payments_and_the_oldest_pending_transfer(scrape: Scrape) -> None:
     now, held, paid = timezone.now(), secrets.randbelow(10**18), secrets.randbelow(10**17)
     treasury = random_address()
     Treasury.objects.create(address=treasury, balance_wei=held, synced_at=now)

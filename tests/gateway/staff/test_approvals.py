@@ -143,7 +143,7 @@ def test_the_clerk_the_person_and_the_day_are_each_counted(asker: User, limit: i
     ]
 
 
-def test_yesterday_and_what_two_people_did_do_not_count(
+def test_earlier_days_and_approved_requests_do_not_count(
     user: User, asker: User, second: User, limit: int
 ) -> None:
     approve(ask(user, asker, limit + 1), second)
@@ -154,7 +154,7 @@ def test_yesterday_and_what_two_people_did_do_not_count(
     assert ask(user, asker, limit).status == "done"
 
 
-def test_ceilings_bind_also_those_who_agree(user: User, asker: User, second: User, limit: int) -> None:
+def test_ceilings_apply_even_with_approval(user: User, asker: User, second: User, limit: int) -> None:
     before = rows()
     with pytest.raises(AboveCeiling):
         ask(user, asker, 20 * limit + 1)
@@ -169,7 +169,7 @@ def test_ceilings_bind_also_those_who_agree(user: User, asker: User, second: Use
 
 
 @pytest.mark.parametrize("role", ["support", "superuser"])
-def test_nobody_decides_what_they_asked_for(user: User, role: str, limit: int) -> None:
+def test_a_requester_cannot_decide_their_own_request(user: User, role: str, limit: int) -> None:
     asker = member(role)
     request = ask(user, asker, limit + 1)
     before = rows()
@@ -217,7 +217,7 @@ def test_expired_it_is_not_approved(
     assert not ApprovalRequest.objects.waiting().exists()
 
 
-def test_a_repeated_key_asks_once_and_one_of_another_request_is_refused(
+def test_a_repeated_key_creates_one_request_and_is_refused_for_another(
     user: User, asker: User, second: User, limit: int
 ) -> None:
     for amount in (limit, limit + 1):
@@ -247,7 +247,7 @@ def test_a_reason_and_a_sum_are_needed(user: User, asker: User, second: User, li
     assert rows() == before
 
 
-def test_the_database_keeps_what_was_asked_and_decided(user: User, asker: User, limit: int) -> None:
+def test_the_database_refuses_changes_to_requests_and_decisions(user: User, asker: User, limit: int) -> None:
     small, large = ask(user, asker, 5), ask(user, asker, limit + 1)
     table, before = ApprovalRequest.objects, rows()
     decided: dict[str, Any] = {"status": "rejected", "decided_at": timezone.now()}
@@ -267,7 +267,7 @@ def test_the_database_keeps_what_was_asked_and_decided(user: User, asker: User, 
     assert rows() == before
 
 
-def test_what_is_refused_when_it_is_carried_out_goes_on_waiting(
+def test_a_request_refused_on_execution_stays_pending(
     user: User, asker: User, second: User, limit: int
 ) -> None:
     request = ask(user, asker, limit + 1)
@@ -280,7 +280,7 @@ def test_what_is_refused_when_it_is_carried_out_goes_on_waiting(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_who_decide_at_once_one_does() -> None:
+def test_one_of_many_concurrent_decisions_succeeds() -> None:
     user = UserFactory.create()
     request = ask(user, member("support"), 1_800)
     deciders = [member("finance") for _ in range(6)]
@@ -294,7 +294,7 @@ def test_of_many_who_decide_at_once_one_does() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_parts_asked_for_at_once_stay_within_the_limits_together(limit: int) -> None:
+def test_concurrent_partial_requests_stay_within_the_limits_in_sum(limit: int) -> None:
     """One clerk for many people, many clerks for one person, and everybody for everybody."""
     clerks, people = [member("support") for _ in range(3)], [UserFactory.create() for _ in range(3)]
     part = limit // 3
@@ -310,7 +310,7 @@ def test_parts_asked_for_at_once_stay_within_the_limits_together(limit: int) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_same_page_sent_many_times_at_once_asks_once(limit: int) -> None:
+def test_the_same_form_sent_concurrently_creates_one_request(limit: int) -> None:
     user, asker = UserFactory.create(), member("support")
     answers = at_once([partial(ask, user, asker, limit, key="page") for _ in range(6)], in_transaction=True)
     assert len({answer.pk for answer in answers if isinstance(answer, ApprovalRequest)}) == 1
@@ -321,7 +321,7 @@ def test_the_same_page_sent_many_times_at_once_asks_once(limit: int) -> None:
     ("role", "waiting", "mine"),
     [("finance", 1, 1), ("support", 1, 0), ("superuser", 1, 1)],
 )
-def test_the_queue_shows_what_waits_and_to_each_what_they_may_decide(
+def test_the_queue_shows_pending_requests_and_those_the_reader_may_decide(
     user: User, asker: User, limit: int, role: str, waiting: int, mine: int
 ) -> None:
     request, _done = ask(user, asker, limit + 1), ask(user, asker, 5)

@@ -32,7 +32,7 @@ def the_entry() -> StaffAction:
     return entry
 
 
-def test_an_action_is_written_with_who_why_what_and_in_which_request(staff: User) -> None:
+def test_an_action_is_logged_with_actor_reason_target_and_request_id(staff: User) -> None:
     row = UserFactory.create()
     reason, request = secrets.token_hex(4), secrets.token_hex(4)
     with bound_contextvars(request_id=request):
@@ -62,7 +62,7 @@ def test_entries_of_djangos_own_have_no_details(staff: User) -> None:
     assert audit.details_of(the_entry()) == {}
 
 
-def test_nobody_alters_the_log(staff: User) -> None:
+def test_the_log_cannot_be_altered(staff: User) -> None:
     audit.record(actor=staff, row=staff, action="look")
     attempts: list[Any] = [
         lambda: LogEntry.objects.update(change_message=""),
@@ -118,7 +118,7 @@ class _Form(forms.Form):
     monkey = forms.CharField(initial="tamarin", required=False)
 
 
-def test_a_change_tells_from_what_to_what() -> None:
+def test_a_change_is_logged_with_old_and_new_value() -> None:
     form = _Form({"name": "new", "limit": "3", "key_manager_address": "0x2", "monkey": ""})
     assert form.is_valid()
     assert dict(audit.changes_of(form)) == {
@@ -132,14 +132,14 @@ def test_a_change_tells_from_what_to_what() -> None:
     "name",
     ["new_secret", "secrets", "path_token", "password", "password2", "old_password", "private_key", "key"],
 )
-def test_a_secret_is_said_to_have_changed_and_no_more(name: str) -> None:
+def test_a_changed_secret_is_logged_without_its_value(name: str) -> None:
     secret = secrets.token_hex(8)
     form = type("_Secret", (forms.Form,), {name: forms.CharField(initial=secret)})({name: secret[::-1]})
     assert form.is_valid()
     assert dict(audit.changes_of(form)) == {name: ("•••", "•••")}
 
 
-def test_what_is_typed_blindly_is_a_secret_under_any_name() -> None:
+def test_a_password_field_is_secret_under_any_name() -> None:
     form = type("_Blind", (forms.Form,), {"phrase": forms.CharField(widget=forms.PasswordInput)})(
         {"phrase": "x"}
     )

@@ -18,7 +18,7 @@ def staff(db: None) -> User:
     return UserFactory.create(profile_address=None, is_staff=True)
 
 
-def test_the_newest_decision_about_a_part_counts_and_no_other_part_is_affected(staff: User) -> None:
+def test_the_newest_decision_about_a_part_applies_to_that_part_only(staff: User) -> None:
     assert not is_paused("one")
     for decision in (True, False, True):
         switch("one", is_paused=decision, actor=staff, reason="back and forth")
@@ -38,7 +38,7 @@ def test_a_decision_has_a_reason(staff: User, reason: str) -> None:
         Pause.objects.create(name="one", is_paused=True, actor=staff, reason="")
 
 
-def test_who_decided_and_why_stays_on_record(staff: User) -> None:
+def test_actor_and_reason_of_a_decision_stay_on_record(staff: User) -> None:
     row = switch("one", is_paused=True, actor=staff, reason=" maintenance ")
     assert (row.name, row.is_paused, row.actor_id, row.reason) == ("one", True, staff.pk, "maintenance")
     for change in (lambda: Pause.objects.update(is_paused=False), Pause.objects.all().delete):

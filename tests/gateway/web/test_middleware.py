@@ -44,7 +44,7 @@ def test_plain_http_is_refused_and_redirected_nowhere(path: str, proto: str | No
 
 
 @pytest.mark.usefixtures("public_by_https")
-def test_what_came_by_https_is_served() -> None:
+def test_https_requests_are_served() -> None:
     served = Client().get("/.well-known/jwks.json", headers={"X-Forwarded-Proto": "https"})
     assert served.status_code == 200
     assert "includeSubDomains" in served.headers["Strict-Transport-Security"]
@@ -60,7 +60,7 @@ def test_a_person_is_led_to_the_page(path: str) -> None:
 
 
 @pytest.mark.usefixtures("public_by_https")
-def test_a_scraper_from_inside_comes_by_plain_http(settings: Settings) -> None:
+def test_an_internal_scraper_may_use_plain_http(settings: Settings) -> None:
     token = secrets.token_hex(32)
     settings.METRICS_TOKENS = [token]
     assert Client().get("/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 200

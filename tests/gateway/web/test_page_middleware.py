@@ -84,7 +84,7 @@ def _answer(client: Client, token: str, request: tuple[str, str, str, dict[str, 
 
 
 @pytest.mark.parametrize("with_cookie", [False, True])
-def test_answers_have_the_same_headers_with_and_without_shortcuts(
+def test_responses_have_the_same_headers_with_and_without_shortcuts(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, *, with_cookie: bool
 ) -> None:
     settings.CORS_ALLOWED_ORIGINS = ["https://wallet.example"]

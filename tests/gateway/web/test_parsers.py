@@ -22,7 +22,7 @@ class Counting(str):
     __hash__ = str.__hash__
 
 
-def test_a_name_that_is_there_twice_is_found_without_comparing_all_with_all() -> None:
+def test_a_duplicate_name_is_found_in_linear_time() -> None:
     names = [Counting(number) for number in range(5000)]
     twice = random.choice(names)
     pairs: list[tuple[str, Any]] = [(name, None) for name in [*names, Counting(twice)]]
@@ -37,7 +37,7 @@ def test_a_name_that_is_there_twice_is_found_without_comparing_all_with_all() ->
     ("text", "value"),
     [("2550.0", 2550), ("255e1", 2550), ("-0.0", 0), ("9007199254740991.0", 2**53 - 1), ("1E3", 1000)],
 )
-def test_a_number_without_a_fraction_is_whole_however_it_is_written(text: str, value: int) -> None:
+def test_a_number_without_a_fraction_is_whole_in_any_notation(text: str, value: int) -> None:
     number = _number(text)
     assert (type(number), number) == (int, value)
 

@@ -24,7 +24,7 @@ def paths() -> list[str]:
 
 
 @pytest.mark.parametrize("path", paths())
-def test_head_answers_as_get_does_except_where_a_get_has_an_effect(path: str) -> None:
+def test_head_responds_like_get_except_where_a_get_has_an_effect(path: str) -> None:
     client = Client(raise_request_exception=False)
     headers = {"Authorization": f"Bearer {wallet_of(UserFactory.create()).token}"}
     url = re.sub(r"\{\w+\}", "1", path)

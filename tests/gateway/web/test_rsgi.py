@@ -95,7 +95,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, polled: Path) -> Iterator[Slow
         yield parts.enter_context(server.running())
 
 
-def test_the_database_is_asked_for_less_than_two_seconds(web: SlowWeb) -> None:
+def test_a_probe_waits_less_than_two_seconds_for_the_database(web: SlowWeb) -> None:
     with ThreadPoolExecutor(8) as callers:
         answers = in_time(lambda: list(callers.map(lambda _: web.ask("GET /readyz"), range(8))), seconds=3)
 
@@ -103,7 +103,7 @@ def test_the_database_is_asked_for_less_than_two_seconds(web: SlowWeb) -> None:
     assert json.loads(answers[0].body) == {"status": "unavailable", "missing": "database"}
 
 
-def test_probes_are_answered_while_no_thread_is_free_and_further_requests_are_refused(
+def test_probes_respond_while_no_thread_is_free_and_further_requests_are_refused(
     web: SlowWeb, polled: Path
 ) -> None:
     go = Path(f"{polled}.go")
@@ -129,7 +129,7 @@ def test_probes_are_answered_while_no_thread_is_free_and_further_requests_are_re
     assert [answer.body for answer in others] == ["waited"] * 5
 
 
-def test_probes_are_answered_while_one_client_holds_thousands_of_idle_connections(web: SlowWeb) -> None:
+def test_probes_respond_while_one_client_holds_thousands_of_idle_connections(web: SlowWeb) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with ExitStack() as parts:
@@ -191,7 +191,7 @@ def test_slow_bodies_take_no_thread_and_are_refused_in_the_end(web: SlowWeb) -> 
     assert late[0]["code"] == "request-timeout"
 
 
-def test_a_body_that_arrives_in_pieces_is_read_whole(web: SlowWeb) -> None:
+def test_a_body_in_chunks_is_read_whole(web: SlowWeb) -> None:
     def send() -> Answer:
         with closing(web.connect()) as connection:
             head = f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 6\r\n\r\n"
@@ -217,7 +217,7 @@ def test_a_body_of_unknown_length_is_refused_and_one_that_is_too_long_is_not_rea
 @pytest.mark.parametrize(
     ("headers", "status"), [("Content-Length: 3000000", 413), ("Transfer-Encoding: chunked", 411)]
 )
-def test_who_sends_a_body_that_is_refused_unread_can_send_all_of_it_and_read_the_refusal(
+def test_a_client_can_finish_sending_a_refused_body_and_read_the_error(
     web: SlowWeb, headers: str, status: int
 ) -> None:
     body = b"x" * 3_000_000
@@ -237,7 +237,7 @@ def test_who_sends_a_body_that_is_refused_unread_can_send_all_of_it_and_read_the
     assert in_time(send, seconds=_BODY_SECONDS) == status
 
 
-def test_who_sends_slowly_reads_that_it_took_too_long(web: SlowWeb) -> None:
+def test_a_slow_client_gets_a_timeout_error(web: SlowWeb) -> None:
     def is_timed_out() -> bool:
         with closing(web.connect()) as connection, suppress(ConnectionError):
             connection.sendall(f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 50\r\n\r\n".encode())
@@ -251,7 +251,7 @@ def test_who_sends_slowly_reads_that_it_took_too_long(web: SlowWeb) -> None:
     until("the client reads 408", is_timed_out, patience=60)
 
 
-def test_a_body_that_breaks_off_is_not_taken_for_a_whole_one(web: SlowWeb) -> None:
+def test_a_truncated_body_is_not_accepted(web: SlowWeb) -> None:
     with closing(web.connect()) as connection:
         connection.sendall(f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 50\r\n\r\nabc".encode())
         connection.shutdown(socket.SHUT_WR)
@@ -289,14 +289,14 @@ def test_path_and_query_arrive_as_they_were_sent(web: SlowWeb) -> None:
     assert answer["meta"]["QUERY_STRING"] == "q=%C3%A9&r=a+b"
 
 
-def test_an_answer_in_pieces_arrives_whole(web: SlowWeb) -> None:
+def test_a_response_in_chunks_arrives_whole(web: SlowWeb) -> None:
     numbers = re.findall(r"\d{5} ", web.serves("GET /pieces").body)
 
     assert len(numbers) == 100_000
     assert numbers[::1_000] == [f"{number:05d} " for number in range(100)]
 
 
-def test_a_client_that_leaves_an_answer_or_meets_half_of_one_keeps_no_thread(web: SlowWeb) -> None:
+def test_a_client_that_disconnects_during_a_response_occupies_no_thread(web: SlowWeb) -> None:
     for _ in range(4):
         with closing(web.connect()) as connection:
             connection.sendall(f"GET /pieces HTTP/1.1\r\n{HOST}\r\n".encode())
@@ -319,7 +319,7 @@ def polls(web: SlowWeb, *users: int, seconds: float = 60) -> Iterator[list[socke
         yield waiting
 
 
-def test_a_change_is_answered_to_all_who_wait_for_it_by_one_look(web: SlowWeb, polled: Path) -> None:
+def test_one_query_notifies_all_waiters_of_a_change(web: SlowWeb, polled: Path) -> None:
     checks = Path(f"{polled}.checks")
     with polls(web, 1, 1, 2, 2, 3) as waiting:
         # Both threads are free for others.
@@ -338,7 +338,7 @@ def test_a_change_is_answered_to_all_who_wait_for_it_by_one_look(web: SlowWeb, p
     assert len(checks.read_text()) == count
 
 
-def test_without_a_change_the_answer_comes_as_it_is_when_the_time_is_over(web: SlowWeb, polled: Path) -> None:
+def test_without_a_change_the_current_state_is_returned_at_the_timeout(web: SlowWeb, polled: Path) -> None:
     started = time.monotonic()
     with polls(web, 1, seconds=0.7) as (connection,):
         answer = received(connection)
@@ -351,7 +351,7 @@ def test_a_request_with_a_body_waits_like_any_other(web: SlowWeb, polled: Path) 
     assert (answer.status, answer.body) == (200, polled.read_text())
 
 
-def test_too_many_who_wait_are_refused_until_some_have_left(web: SlowWeb) -> None:
+def test_waiters_beyond_the_limit_are_refused_until_some_have_left(web: SlowWeb) -> None:
     with polls(web, 1, 1, 1, 1, 1, 2, 3) as waiting:
         refusals = [received(connection) for connection in answered(waiting, 2)]
         assert {(refusal.status, json.loads(refusal.body)["code"]) for refusal in refusals} == {
@@ -379,7 +379,7 @@ def answered(connections: list[socket.socket], number: int) -> list[socket.socke
     )
 
 
-def test_whatever_the_server_and_the_service_say_is_json(web: SlowWeb) -> None:
+def test_every_error_of_the_server_and_the_service_is_json(web: SlowWeb) -> None:
     assert web.ask("GET /broken").status == 500
     # And half of an answer.
     web.ask("GET /fail")
@@ -390,7 +390,7 @@ def test_whatever_the_server_and_the_service_say_is_json(web: SlowWeb) -> None:
     assert all(line["timestamp"] and line["level"] and line["event"] for line in lines)
 
 
-def test_a_service_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
+def test_a_service_that_cannot_start_prints_one_line_with_the_cause(tmp_path: Path) -> None:
     command = Web(tmp_path, {}, port=free_port(), processes=1).command()
     command.remove("--respawn-failed-workers")
     environment = {"DJANGO_SETTINGS_MODULE": "gateway.absent"}
@@ -403,7 +403,7 @@ def test_a_service_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> Non
     assert "ModuleNotFoundError: No module named 'gateway.absent'" in failure["exception"]
 
 
-def test_a_process_that_ends_lets_all_go_at_once(web: SlowWeb, polled: Path) -> None:
+def test_a_process_that_ends_releases_all_waiters_at_once(web: SlowWeb, polled: Path) -> None:
     """The last one, since the process is gone afterwards."""
     with polls(web, 1, 2) as waiting:
         started = time.monotonic()

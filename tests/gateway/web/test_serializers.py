@@ -26,7 +26,7 @@ numbers = st.integers(min_value=0, max_value=UINT256_MAX)
 
 
 @given(numbers)
-def test_a_number_may_come_as_integer_decimal_text_or_hex_text(number: int) -> None:
+def test_a_number_may_be_an_integer_decimal_text_or_hex_text(number: int) -> None:
     for form in (
         number,
         str(number),
@@ -46,7 +46,7 @@ def test_a_number_leaves_as_decimal_text(number: int) -> None:
     "form",
     [1.0, 0.5, 1e30, True, -1, UINT256_MAX + 1, "", "1.0", "1e5", " 1", "0x", "0xg", "-1", [], {}, "१"],
 )
-def test_anything_else_is_no_number(form: Any) -> None:
+def test_any_other_value_is_an_invalid_number(form: Any) -> None:
     with pytest.raises(ValidationError):
         Uint256Field().run_validation(form)
 
@@ -72,7 +72,7 @@ def test_an_address_in_any_casing_becomes_its_checksummed_form() -> None:
         assert AddressField().run_validation(form) == checksummed
 
 
-def test_an_address_whose_letters_are_not_its_checksum_is_refused_by_name() -> None:
+def test_an_address_with_a_wrong_checksum_has_an_error_code_of_its_own() -> None:
     # Three or more letters of each casing, so that no single change leaves one casing alone.
     checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
     assert AddressField().run_validation(checksummed) == checksummed
@@ -84,7 +84,7 @@ def test_an_address_whose_letters_are_not_its_checksum_is_refused_by_name() -> N
 
 
 @pytest.mark.parametrize("form", ["", "0x", "0x" + "ab" * 19, "ab" * 20, "0x" + "zz" * 20, 5, None, {}])
-def test_what_is_no_address_is_refused(form: Any) -> None:
+def test_an_invalid_address_is_refused(form: Any) -> None:
     with pytest.raises(ValidationError):
         AddressField().run_validation(form)
 
@@ -153,7 +153,7 @@ def _outcome(read: Any, body: Any) -> Any:
         return refused.get_full_details()
 
 
-def test_a_default_is_given_anew_to_each_body() -> None:
+def test_each_body_gets_a_fresh_default() -> None:
     first = _Body.read({"address": _ADDRESS, "inner": {"number": 1}})
     first["inner"]["text"] = "changed"
 
@@ -173,7 +173,7 @@ class _Answers(serializers.Serializer[Any]):
     rest = _Answer(many=True)
 
 
-def test_an_answer_is_rendered_as_a_serializer_of_its_own_would() -> None:
+def test_a_response_is_rendered_as_by_its_own_serializer() -> None:
     for name in ("a", "b"):
         rows = {"first": {"value": 1}, "rest": [{"value": 2}, {"value": 3}]}
         assert rendered(_Answers, rows, name=name) == _Answers(rows, context={"name": name}).data

@@ -88,7 +88,7 @@ def _usual(ask: Callable[[], int], until: float) -> tuple[float, set[int]]:
     return statistics.median(durations), statuses
 
 
-def test_health_and_sign_in_are_answered_soon(web: Web) -> None:
+def test_health_and_sign_in_respond_quickly(web: Web) -> None:
     http = urllib3.PoolManager(maxsize=64, retries=False, timeout=300)
 
     def post(path: str, **content: str) -> urllib3.BaseHTTPResponse:

@@ -44,7 +44,7 @@ def request_of(pk: str) -> Any:
     return request
 
 
-def test_a_caller_gets_as_many_requests_as_the_rate_says(services: Services, settings: Settings) -> None:
+def test_a_caller_gets_the_configured_number_of_requests(services: Services, settings: Settings) -> None:
     settings.RELAY_READ_RATE = "3/minute"
     request = request_of(secrets.token_hex())
 
@@ -57,7 +57,7 @@ def test_callers_are_counted_apart(services: Services, settings: Settings) -> No
     assert all(Open().allow_request(request_of(secrets.token_hex()), APIView()) for _ in range(3))
 
 
-def test_a_refusal_says_how_long_to_wait(services: Services, settings: Settings) -> None:
+def test_a_refusal_has_retry_after(services: Services, settings: Settings) -> None:
     settings.RELAY_READ_RATE = "1/minute"
     request, throttle = request_of(secrets.token_hex()), Open()
     Open().allow_request(request, APIView())
@@ -66,7 +66,7 @@ def test_a_refusal_says_how_long_to_wait(services: Services, settings: Settings)
     assert 1 <= throttle.wait() <= 61
 
 
-def test_without_redis_an_open_limit_lets_pass_and_a_closed_one_refuses(settings: Settings) -> None:
+def test_without_redis_an_open_limit_admits_and_a_closed_one_refuses(settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
 
     assert Open().allow_request(request_of("1"), APIView())
@@ -74,7 +74,7 @@ def test_without_redis_an_open_limit_lets_pass_and_a_closed_one_refuses(settings
         Closed().allow_request(request_of("1"), APIView())
 
 
-def test_a_network_is_counted_whoever_signs_in_from_it(services: Services, settings: Settings) -> None:
+def test_a_network_is_counted_across_all_its_sign_ins(services: Services, settings: Settings) -> None:
     settings.RELAY_READ_RATE = "1/minute"
     first, second, elsewhere = (request_of(secrets.token_hex()) for _ in range(3))
     network = f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}"
@@ -92,7 +92,7 @@ def test_a_network_is_refused_while_nothing_can_be_counted(settings: Settings) -
         ByNetwork().allow_request(request_of("1"), APIView())
 
 
-def test_a_redis_that_hangs_is_waited_for_once_and_asked_again_a_second_later(
+def test_a_hanging_redis_is_waited_for_once_and_retried_a_second_later(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock: SimpleNamespace = SimpleNamespace(now=1.0, monotonic=lambda: clock.now, time=time.time)
@@ -143,9 +143,7 @@ def test_of_a_large_rate_hits_are_counted_in_packets_and_no_more_than_the_rate_p
     assert 100 <= request_count <= 100 + 2 * 50 + 2 * 4 * processes
 
 
-def test_a_packet_that_is_not_used_up_in_time_is_lost(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unused_requests_of_a_packet_expire(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttling, "PACKET_SECONDS", -1.0)
     rate, caller = throttling._rate("400/hour"), secrets.token_hex()
     counter = throttling._Counter(services.redis_url)
@@ -153,7 +151,7 @@ def test_a_packet_that_is_not_used_up_in_time_is_lost(
     assert passed == 100
 
 
-def test_what_fails_closed_is_counted_hit_by_hit(services: Services, settings: Settings) -> None:
+def test_a_limit_that_fails_closed_counts_every_request(services: Services, settings: Settings) -> None:
     settings.AUTH_NONCE_RATE = "400/hour"
     caller = secrets.token_hex()
     counter = throttling._counter(settings.REDIS_URL)

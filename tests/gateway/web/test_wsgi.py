@@ -55,7 +55,7 @@ def without_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 @pytest.mark.django_db
-def test_probes_are_answered_whatever_host_and_scheme_they_name(path: str) -> None:
+def test_probes_respond_to_any_host_and_scheme(path: str) -> None:
     answer = Client().get(path, headers={"Host": "10.0.0.7"})
 
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
@@ -99,7 +99,7 @@ def test_a_process_is_ready_only_while_calls_can_be_accepted_and_are_settled(
     assert is_missing("nodes")
 
 
-def test_threads_start_once_in_the_process_that_answers_and_not_in_the_one_that_loads() -> None:
+def test_threads_start_once_in_the_serving_process_and_not_in_the_loading_one() -> None:
     run = subprocess.run(
         [sys.executable, "-c", _FORKING], cwd=PROJECT, env=dict(os.environ), capture_output=True, text=True
     )

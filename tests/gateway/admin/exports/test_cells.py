@@ -33,7 +33,7 @@ def test_a_number_stays_a_number_also_below_zero(number: int | Decimal) -> None:
     assert cell_of(number) is number
 
 
-def test_other_values_are_said_in_words() -> None:
+def test_other_values_are_written_as_text() -> None:
     moment = datetime(2026, 3, 1, 1, 30, 5, 123, timezone(timedelta(hours=2)))
 
     assert cell_of(None) == ""

@@ -90,7 +90,7 @@ def test_a_number_of_more_digits_than_a_spreadsheet_knows_is_a_text() -> None:
     assert "<t>1234567890123456</t>" in sheet
 
 
-def test_what_a_sheet_cannot_hold_goes_to_the_next_one_below_the_headings() -> None:
+def test_rows_beyond_a_full_sheet_go_to_the_next_one_below_the_headings() -> None:
     with xlsx_file(_rows(5), sheet_rows=2) as file:
         sheets = _sheets(file)
 

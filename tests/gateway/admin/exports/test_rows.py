@@ -17,7 +17,7 @@ def _all(page_rows: int) -> list[list[object]]:
 
 
 @pytest.mark.parametrize("page_rows", [1, 2, 3, 5, 6, 100])
-def test_every_row_comes_once_whatever_the_page(page_rows: int) -> None:
+def test_every_row_is_exported_once_for_any_page_size(page_rows: int) -> None:
     users = [UserFactory.create() for _ in range(5)]
 
     assert _all(page_rows) == [
@@ -42,7 +42,7 @@ def test_a_page_is_read_only_when_the_one_before_it_is_used_up() -> None:
     assert [query["sql"].rsplit(" LIMIT ", 1)[1] for query in queries] == ["2", "2"]
 
 
-def test_what_is_added_meanwhile_is_left_out() -> None:
+def test_rows_added_during_an_export_are_left_out() -> None:
     first = [UserFactory.create() for _ in range(3)]
     rows = cells_of(User.objects.all(), _COLUMNS, page_rows=2)
     next(rows), next(rows)

@@ -92,7 +92,7 @@ def test_the_whole_relay_is_paused_and_resumed(accept: Accept) -> None:
     assert accept().status == "Pending"
 
 
-def test_the_relays_page_offers_what_is_possible_now(db: None) -> None:
+def test_the_relays_page_offers_only_the_currently_possible_actions(db: None) -> None:
     client, page = browser_of(member("operations")), reverse("admin:gateway_admin_pause_changelist")
     for action, other in (("pause_relay", "resume_relay"), ("resume_relay", "pause_relay")):
         shown = client.get(page).content.decode()
@@ -102,7 +102,7 @@ def test_the_relays_page_offers_what_is_possible_now(db: None) -> None:
     assert "data-staff-actions" not in browser_of(member("support")).get(page).content.decode()
 
 
-def test_to_pause_what_is_paused_changes_nothing(db: None) -> None:
+def test_pausing_a_paused_relay_changes_nothing(db: None) -> None:
     client = browser_of(member("operations"))
     confirm(client, "gateway_admin_pause", "pause_relay")
     before = everything()
@@ -130,7 +130,7 @@ def test_an_unmined_call_is_broadcast_again(accept: Accept, node: FaultyClient, 
     assert len(node.sent) == sent + 1
 
 
-def test_what_waits_for_its_first_broadcast_leaves_in_the_order_of_account_nonces(
+def test_pending_first_broadcasts_are_sent_in_order_of_account_nonces(
     accept: Accept, node: FaultyClient
 ) -> None:
     Relayer.objects.exclude(pk=Relayer.objects.order_by("pk")[0].pk).update(is_active=False)
@@ -199,7 +199,7 @@ def test_only_an_orphaned_hold_is_released(accept: Accept) -> None:
     assert (row.hold.status, balance_of(row.user).held) == (HoldStatus.RELEASED, 0)
 
 
-def test_the_page_of_losses_shows_the_budget_and_who_used_it(
+def test_the_losses_page_shows_the_budget_and_its_users(
     staff: Client, accept: Accept, chain: Chain, settings: Settings, user: User
 ) -> None:
     settings.RELAY_LOSS_PER_HOUR_WEI = 10**15

@@ -42,7 +42,7 @@ def test_a_generation_of_an_identity_exists_once(accept: Accept) -> None:
 
 
 @pytest.mark.parametrize("status", ["Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"])
-def test_final_and_settled_go_together(accept: Accept, status: str) -> None:
+def test_final_status_and_settlement_time_are_set_together(accept: Accept, status: str) -> None:
     row = RelayTransaction.objects.filter(pk=accept().pk)
     assert_refused("relaytransaction_settled_when_final", lambda: row.update(status=status))
     assert_refused("relaytransaction_settled_when_final", lambda: row.update(settled_at=datetime.now(UTC)))
@@ -88,7 +88,7 @@ def test_the_same_address_hash_and_identity_may_exist_on_another_chain(accept: A
     )
 
 
-def test_what_was_relayed_is_not_deleted(accept: Accept) -> None:
+def test_relayed_calls_cannot_be_deleted(accept: Accept) -> None:
     row = accept()
     for parent in (row, row.relayer, row.user, row.hold):
         with pytest.raises(ProtectedError):
@@ -111,7 +111,7 @@ def test_a_call_expires_after_the_last_second_of_its_window(
     assert RelayTransaction(validity=validity).expires_before(timestamp) is expires
 
 
-def test_the_calldata_of_a_stored_call_is_what_its_relayer_sends(accept: Accept) -> None:
+def test_the_calldata_of_a_stored_call_equals_the_sent_calldata(accept: Accept) -> None:
     row = RelayTransaction.objects.get(pk=accept().pk)
     assert row.calldata in bytes(row.attempts.get().raw)
     assert bytes(row.payload) in row.calldata

@@ -19,7 +19,7 @@ def test_a_cost_is_the_exact_quotient_rounded_up(gas: int, price: int, rate: int
 
 
 @given(gas=gas, price=prices, rate=rates)
-def test_a_whole_quotient_costs_not_one_credit_more(gas: int, price: int, rate: int) -> None:
+def test_an_exact_quotient_is_not_rounded_up(gas: int, price: int, rate: int) -> None:
     assert cost_in_credits(gas=gas * rate, price_wei=price, credit_wei=rate) == gas * price
 
 

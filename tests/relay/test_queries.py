@@ -34,7 +34,7 @@ def charged() -> list[CreditEntry]:
     return list(CreditEntry.objects.filter(source="RELAY_TRANSACTION"))
 
 
-def test_a_list_of_calls_leaves_what_was_signed_and_sent_in_the_database(user: User, accept: Accept) -> None:
+def test_a_list_of_calls_does_not_load_signed_and_sent_bytes(user: User, accept: Accept) -> None:
     row = accept()
     (listed,) = transactions_of(user)
     assert listed.transaction_hash == row.transaction_hash
@@ -69,7 +69,7 @@ def test_settled_the_figures_are_the_entrys_own(
     assert balance_of(user).balance == 10_000 - sum(-entry.amount for entry in charged())
 
 
-def test_what_was_cancelled_costs_nothing(
+def test_cancelled_calls_cost_nothing(
     user: User, accept: Accept, node: FaultyClient, settle: Callable[[], int]
 ) -> None:
     row = accept()
@@ -122,7 +122,7 @@ def test_another_call_and_another_controller_have_no_history_of_this_one(
         assert _history(user=UserFactory.create(), identity=identity) == expected
 
 
-def test_the_newest_decision_of_staff_tells_whether_calls_are_accepted(
+def test_the_newest_decision_of_staff_decides_whether_calls_are_accepted(
     user: User, new_call: Callable[..., RelayCall]
 ) -> None:
     identity = identify(call=new_call())[1]

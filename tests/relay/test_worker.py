@@ -106,7 +106,7 @@ def test_a_call_is_sent_by_notification_and_settled_by_the_next_blocks(
     assert {loop.name for loop in WorkerLoop.objects.all()} == {"broadcasting", "tracking"}
 
 
-def test_without_notifications_the_clock_finds_what_is_to_be_sent(
+def test_without_notifications_polling_finds_pending_transactions(
     accept: Accept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "CLOCK_SECONDS", 0.05)
@@ -116,9 +116,7 @@ def test_without_notifications_the_clock_finds_what_is_to_be_sent(
         until("it is sent", lambda: status_of(row) == "Submitted")
 
 
-def test_the_tracker_asks_for_receipts_once_per_block(
-    accept: Accept, chain: Chain, node: FaultyClient
-) -> None:
+def test_the_tracker_reads_receipts_once_per_block(accept: Accept, chain: Chain, node: FaultyClient) -> None:
     accept()
     broadcast_all()
     tracker = tracking.Tracker()
@@ -157,7 +155,7 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogC
     assert lines == [(logging.WARNING, True)] * 4
 
 
-def test_any_other_error_is_logged_in_full_and_the_loop_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_any_other_error_is_logged_in_full_and_the_loop_continues(caplog: pytest.LogCaptureFixture) -> None:
     loop = Scripted(ValueError("a bug"), ValueError("a bug"), None)
     with running(loop):
         loop.join(120)
@@ -176,7 +174,7 @@ def test_pauses_grow_while_nothing_succeeds_and_stay_short(monkeypatch: pytest.M
     assert pauses == [0.5, 1, 2, 4, 5, 5, 5, 5]
 
 
-def test_a_loop_goes_on_in_a_new_session_after_postgresql_has_closed_the_old_one() -> None:
+def test_a_loop_continues_in_a_new_session_after_postgresql_closed_the_old_one() -> None:
     loop = Broadcasting(owner="one@host")
     with running(loop):
         until("it listens", lambda: loop._signed._session)
@@ -185,7 +183,7 @@ def test_a_loop_goes_on_in_a_new_session_after_postgresql_has_closed_the_old_one
         until("it listens again", lambda: loop._signed._session is not first)
 
 
-def test_a_loop_that_finds_no_database_goes_on_when_there_is_one(
+def test_a_loop_without_a_database_continues_once_it_is_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     loop = Tracking(owner="one@host")
@@ -202,7 +200,7 @@ def test_a_loop_that_finds_no_database_goes_on_when_there_is_one(
 
 
 @pytest.mark.parametrize(("blocks", "looks"), [(60, 10), (12, 3)])
-def test_the_clock_of_tracking_goes_on_while_a_block_is_settled(
+def test_tracking_keeps_polling_while_a_block_is_settled(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, blocks: int, looks: int
 ) -> None:
     settings.CHAIN_BLOCK_SECONDS, settings.RELAY_TRACK_SECONDS, busy_seconds = blocks, 10, 0.05
@@ -220,7 +218,7 @@ def test_the_clock_of_tracking_goes_on_while_a_block_is_settled(
     assert [wait <= looks - busy_seconds for wait in waits] == [True]
 
 
-def test_another_worker_stands_by_and_takes_over_when_the_first_ends() -> None:
+def test_a_standby_worker_takes_over_when_the_first_ends() -> None:
     first, second = (Tracking(owner=f"{number}@host") for number in "12")
     with running(second):
         with running(first):
@@ -230,7 +228,7 @@ def test_another_worker_stands_by_and_takes_over_when_the_first_ends() -> None:
         until("the other has it", lambda: Lease.objects.filter(owner="2@host").exists())
 
 
-def test_a_worker_that_stood_still_while_it_sent_writes_nothing_about_it(
+def test_a_worker_that_stalled_while_sending_writes_no_result(
     accept: Accept, node: FaultyClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     row, first = accept(), Broadcasting(owner="1@host")
@@ -256,7 +254,7 @@ def alive(settings: Settings, tmp_path: Path) -> Path:
     return tmp_path / "alive"
 
 
-def test_a_worker_whose_loops_turn_renews_the_file_and_one_with_a_stuck_loop_ends(alive: Path) -> None:
+def test_a_worker_with_running_loops_touches_the_file_and_one_with_a_stuck_loop_exits(alive: Path) -> None:
     both, ends = [Scripted(), Scripted()], list[int]()
     watchdog = Watchdog(both, end=ends.append)
     watchdog.check()
@@ -320,7 +318,7 @@ def test_a_worker_that_sends_is_healthy_while_one_call_is_overdue(
     assert loops.stalls() == []
 
 
-def test_what_is_mined_and_not_settled_is_due_once_it_is_confirmed(
+def test_a_mined_unsettled_call_is_due_once_it_is_confirmed(
     overdue: RelayTransaction, chain: Chain, settings: Settings
 ) -> None:
     broadcast_all()

@@ -81,7 +81,7 @@ def _status(row: RelayTransaction) -> str:
     return row.status
 
 
-def test_redis_may_be_absent_stand_still_be_killed_or_refuse(
+def test_redis_may_be_absent_hang_crash_or_refuse(
     relay_worker: RelayWorker,
     redis: Redis,
     settles: Callable[[], None],

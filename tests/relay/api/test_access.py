@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("path", [EXECUTE, PREPARE, QUOTA, STATUS])
-def test_without_a_token_the_answer_is_401(anonymous: Wallet, path: str) -> None:
+def test_without_a_token_the_response_is_401(anonymous: Wallet, path: str) -> None:
     answer = anonymous.post(path, {})
     assert_problem(answer, 401, "not-authenticated")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -45,7 +45,7 @@ def test_staff_without_a_profile_have_nothing_to_relay(path: str) -> None:
     assert RelayTransaction.objects.count() == 0
 
 
-def test_what_an_ended_session_asks_is_refused_for_that_first(
+def test_a_request_of_an_ended_session_is_refused_for_that_first(
     wallet: Wallet,
     profile: Profile,
     new_call: Callable[..., RelayCall],
@@ -64,7 +64,7 @@ def test_what_an_ended_session_asks_is_refused_for_that_first(
     assert node.requests == 0
 
 
-def test_a_closed_account_may_not_ask(wallet: Wallet, profile: Profile, user: User) -> None:
+def test_a_closed_account_is_refused(wallet: Wallet, profile: Profile, user: User) -> None:
     User.objects.filter(pk=user.pk).update(is_active=False)
     bodies = {QUOTA: quota_body(profile), PREPARE: {"transaction": {"abi": "0x11223344"}}}
     for path in (EXECUTE, PREPARE, QUOTA, STATUS):
@@ -72,7 +72,7 @@ def test_a_closed_account_may_not_ask(wallet: Wallet, profile: Profile, user: Us
         assert_problem(wallet.post(path, body), 401, "account-inactive")
 
 
-def test_who_waits_for_a_transaction_is_checked_as_who_asks_for_its_status(
+def test_waiting_for_a_transaction_has_the_same_checks_as_reading_its_status(
     wallet: Wallet, anonymous: Wallet, node: FaultyClient
 ) -> None:
     path = "/api/relay/transactions/0x" + 64 * "1" + "?wait=20"

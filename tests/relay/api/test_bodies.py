@@ -66,7 +66,7 @@ def test_each_error_of_execute_has_its_pointer(wallet: Wallet, new_call: Callabl
     assert everything() == before
 
 
-def test_all_errors_are_answered_at_once(wallet: Wallet) -> None:
+def test_all_errors_are_returned_at_once(wallet: Wallet) -> None:
     answer = wallet.post(EXECUTE, {"keyManagerAddress": 1, "transaction": {"nonce": 1.5}})
     members = assert_problem(answer, 400, "invalid-request")
     assert {fault["pointer"] for fault in members["errors"]} == {
@@ -137,7 +137,7 @@ NO_BODIES: dict[str, str | bytes] = {
 }
 
 
-def test_the_detail_says_why_a_body_is_not_read(wallet: Wallet) -> None:
+def test_the_detail_explains_why_a_body_is_not_read(wallet: Wallet) -> None:
     cases: list[tuple[str | bytes, str]] = [
         ('{"transaction": {"nonce": 1, "nonce": 2}}', 'An object has two members named "nonce".'),
         ('{"NAME": 1, "NAME": 2}'.replace("NAME", "n" * 99), f'two members named "{"n" * 64}"'),
@@ -154,7 +154,7 @@ def test_the_detail_says_why_a_body_is_not_read(wallet: Wallet) -> None:
         assert detail in answer.body["detail"]
 
 
-def test_what_was_sent_instead_of_an_object_is_named_as_json_names_it(
+def test_the_error_names_the_json_type_that_was_sent_instead_of_an_object(
     wallet: Wallet, new_call: Callable[..., RelayCall]
 ) -> None:
     kinds = {"null": "null", "5": "a number", '"0x"': "text", "[]": "a list", "true": "true or false"}
@@ -175,7 +175,7 @@ def test_the_address_may_be_null_as_if_it_were_left_out(
 PATHS = [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA]
 
 
-def test_what_is_no_object_is_refused(wallet: Wallet) -> None:
+def test_a_body_that_is_not_an_object_is_refused(wallet: Wallet) -> None:
     for path in PATHS:
         answers = {name: wallet.post(path, body) for name, body in NO_BODIES.items()}
         assert {name: answer.status for name, answer in answers.items()} == dict.fromkeys(NO_BODIES, 400)

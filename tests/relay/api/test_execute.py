@@ -37,7 +37,7 @@ def assert_problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
     return body
 
 
-def test_a_call_is_answered_with_its_hash_alone(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
+def test_the_response_to_a_call_is_only_its_hash(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
     answer = wallet.post(EXECUTE, execute_body(new_call()))
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
     assert answer.body == {"transactionHash": Attempt.objects.get().transaction_hash}
@@ -54,7 +54,7 @@ NONCES: dict[str, Callable[[int], Any]] = {
 
 
 @pytest.mark.parametrize("channel", [0, 2**128 - 1])
-def test_a_nonce_is_understood_in_every_spelling(
+def test_a_nonce_is_accepted_in_every_notation(
     wallet: Wallet, new_call: Callable[..., RelayCall], channel: int
 ) -> None:
     call = new_call(channel=channel)
@@ -66,7 +66,7 @@ def test_a_nonce_is_understood_in_every_spelling(
     assert RelayTransaction.objects.get().relay_nonce == call.relay_nonce
 
 
-def test_a_call_without_a_window_is_understood_in_every_spelling(
+def test_a_call_without_validity_timestamps_is_accepted_in_every_notation(
     wallet: Wallet, new_call: Callable[..., RelayCall]
 ) -> None:
     spellings = [{}, *({"validityTimestamps": one} for one in (None, 0, "0", "0x0", "0x" + "0" * 64))]
@@ -117,7 +117,7 @@ def test_too_few_credits_are_a_402_with_the_numbers(
     assert everything() == before
 
 
-def test_what_the_chain_refuses_is_a_422(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
+def test_a_call_refused_by_the_chain_is_422(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
     payload = secrets.token_bytes(4) + bytes(32)
     answer = wallet.post(EXECUTE, execute_body(new_call(payload=payload)))
     members = assert_problem(answer, 422, "payload-function-not-supported")

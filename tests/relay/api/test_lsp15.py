@@ -58,7 +58,7 @@ def test_both_paths_return_the_same_call(
     assert RelayTransaction.objects.count() == 1
 
 
-def test_a_signature_of_nobody_relays_nothing(
+def test_a_signature_without_a_signer_relays_nothing(
     anonymous: Wallet, user: User, profile: Profile, new_call: Callable[..., RelayCall]
 ) -> None:
     body = lsp15_body(profile, new_call(private_key="0x" + secrets.token_hex(32)))
@@ -88,7 +88,7 @@ def test_a_profile_that_never_signed_in_is_unknown(
     assert everything() == before
 
 
-def test_a_profile_that_is_no_contract_has_no_key_manager(
+def test_a_profile_without_code_has_no_key_manager(
     anonymous: Wallet, profile: Profile, user: User, new_call: Callable[..., RelayCall]
 ) -> None:
     somebody = UserFactory.create()

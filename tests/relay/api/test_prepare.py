@@ -46,7 +46,7 @@ def codes(prepared: dict[str, Any]) -> list[str]:
         ({"to": random_address(), "data": "0x" + "11" * 37}, 2**128 - 1, 0),
     ],
 )
-def test_what_is_prepared_is_executed_once_it_is_signed(
+def test_a_prepared_call_is_executed_once_it_is_signed(
     wallet: Wallet,
     profile: Profile,
     accept: Accept,
@@ -129,7 +129,7 @@ def test_the_nonce_of_a_call_that_is_about_to_fail_is_the_next_one_again(
     assert (prepared["transaction"]["nonce"], codes(prepared)) == (str(nonce), ["relay-nonce-taken"])
 
 
-def test_a_call_is_valid_for_an_hour_unless_asked_otherwise(wallet: Wallet) -> None:
+def test_a_call_is_valid_for_an_hour_by_default(wallet: Wallet) -> None:
     before = int(timezone.now().timestamp())
     body = {"transaction": {"abi": "0x" + set_data_payload().hex()}, "quote": False}
     for sent in ({}, {"validityTimestamps": None}):
@@ -178,7 +178,7 @@ def test_each_error_has_its_pointer(wallet: Wallet) -> None:
     assert [fault["pointer"] for fault in members["errors"]] == ["/transaction/value"]
 
 
-def test_a_node_that_is_away_is_no_answer_about_the_call(wallet: Wallet) -> None:
+def test_a_node_outage_is_not_a_refusal_of_the_call(wallet: Wallet) -> None:
     with node_away():
         answer = wallet.post(PREPARE, {"transaction": {"abi": "0x11223344"}})
     assert_problem(answer, 503, "chain-unavailable")

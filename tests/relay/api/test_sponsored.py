@@ -70,7 +70,7 @@ def test_a_refusal_names_the_rule_and_the_policies(
 
 
 @pytest.mark.parametrize("headers", [{"Relay-Sponsor-Fallback": "nobody"}, {"Relay-Sponsor": "x" * 41}])
-def test_headers_that_cannot_be_meant_are_refused(
+def test_invalid_headers_are_refused(
     wallet: Wallet, new_call: Callable[..., RelayCall], headers: dict[str, str]
 ) -> None:
     answer = wallet.post(EXECUTE, execute_body(new_call()), **headers)

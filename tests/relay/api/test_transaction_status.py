@@ -104,7 +104,7 @@ def test_a_hash_in_upper_case_is_the_same(wallet: Wallet, accept: Accept) -> Non
     assert wallet.post(STATUS, {"transactionHash": "0x" + transaction_hash[2:].upper()}).status == 200
 
 
-def test_a_get_answers_the_same_and_what_a_change_answers_later_is_the_same_again(
+def test_a_get_returns_the_same_as_a_post_before_and_after_a_change(
     wallet: Wallet,
     accept: Accept,
     settle: Settle,
@@ -127,7 +127,7 @@ def test_a_get_answers_the_same_and_what_a_change_answers_later_is_the_same_agai
     assert wallet.send("get", path).body["status"] == "Success"
 
 
-def test_only_what_is_in_progress_is_waited_for(wallet: Wallet, accept: Accept) -> None:
+def test_only_transactions_in_progress_are_waited_for(wallet: Wallet, accept: Accept) -> None:
     row = accept()
     client = Client(headers={"Authorization": f"Bearer {wallet.token}"})
 
@@ -145,7 +145,7 @@ def test_only_what_is_in_progress_is_waited_for(wallet: Wallet, accept: Accept) 
     assert waits("?wait=7") is None
 
 
-def test_what_is_no_time_to_wait_is_refused(wallet: Wallet, accept: Accept) -> None:
+def test_an_invalid_wait_is_refused(wallet: Wallet, accept: Accept) -> None:
     transaction_hash = accept().transaction_hash
     for wait in ("soon", "-1", "1.5"):
         answer = wallet.send("get", f"{TRANSACTIONS}/{transaction_hash}?wait={wait}")

@@ -53,7 +53,7 @@ def test_it_fails_where_an_active_relayer_holds_less_than_it_should(chain: Chain
     call_command("sync_relayers", "--at-least", str(LYX + 1), stdout=StringIO())
 
 
-def test_after_a_restore_it_believes_the_only_node_about_all_relayers(chain: Chain) -> None:
+def test_after_a_restore_the_only_node_is_trusted_about_all_relayers(chain: Chain) -> None:
     printed()
     chain.fund(LYX, *get_signer().addresses())
     for key, address in zip(project.RELAY_RELAYER_KEYS, get_signer().addresses(), strict=True):
@@ -71,7 +71,7 @@ def test_without_a_node_it_fails(chain: Chain) -> None:
     assert Relayer.objects.count() == 0
 
 
-def test_without_relayer_keys_it_says_where_to_run_it(chain: Chain, settings: Settings) -> None:
+def test_without_relayer_keys_the_command_names_where_to_run_it(chain: Chain, settings: Settings) -> None:
     settings.RELAY_SIGNER = "none"
     with pytest.raises(CommandError, match="does not sign"):
         printed()

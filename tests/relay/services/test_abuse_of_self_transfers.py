@@ -76,7 +76,7 @@ def spend_the_rest(*users: User) -> None:
 
 
 @pytest.mark.parametrize("is_sent", [False, True], ids=["unsent", "sent"])
-def test_a_user_lets_as_many_calls_expire_as_there_may_be(
+def test_a_user_lets_the_maximum_number_of_calls_expire(
     accept: Accept,
     user: User,
     new_call: Callable[..., RelayCall],
@@ -145,7 +145,7 @@ class Spike:
         pytest.param(Spike(10**15, 5 * 10**16, is_affordable=True, attempts=2), id="the user can pay"),
     ],
 )
-def test_the_spike_that_once_cost_7942_credits_costs_what_the_limits_allow(
+def test_the_spike_that_once_cost_7942_credits_costs_at_most_the_limits(
     accept: Accept,
     user: User,
     chain: Chain,

@@ -202,7 +202,7 @@ def test_a_failed_call_earns_neither_cashback_nor_experience(
     assert not ExperienceEntry.objects.filter(progress__user=user).exists()
 
 
-def test_a_contract_that_answers_too_much_is_its_callers_refusal_and_no_fault_of_the_node(
+def test_an_oversized_contract_result_refuses_the_call_and_does_not_fault_the_node(
     services: Services,
     create_profile: Callable[..., Profile],
     open_account: Callable[..., User],

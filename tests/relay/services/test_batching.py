@@ -64,14 +64,14 @@ def _until_waiting(batcher: Batcher[int, int], count: int) -> None:
     raise AssertionError(f"there were never {count} waiting")
 
 
-def test_what_arrives_during_a_run_shares_the_next_one(work: Work) -> None:
+def test_calls_that_arrive_during_a_run_share_the_next_one(work: Work) -> None:
     items = random.sample(range(1, 1000), 6)
     futures = _start(Batcher(work, most=32), work, items)
     assert [future.result() for future in futures] == [-item for item in items]
     assert work.batches == [items[:1], items[1:]]
 
 
-def test_a_caller_alone_waits_for_nobody(work: Work) -> None:
+def test_a_single_caller_does_not_wait(work: Work) -> None:
     work.proceed.set()
     batcher = Batcher(work, most=32)
     assert [batcher(item) for item in (3, 4)] == [-3, -4]
@@ -108,7 +108,7 @@ def test_after_a_run_that_broke_each_runs_alone_and_the_next_is_not_stuck(work: 
     assert batcher(7) == -7
 
 
-def test_where_the_leader_is_ended_the_others_still_get_their_results(work: Work) -> None:
+def test_if_the_leader_is_terminated_the_others_still_get_their_results(work: Work) -> None:
     ends = threading.Event()
 
     def run(items: Sequence[int], seal: Seal) -> list[int | Exception]:
@@ -124,7 +124,7 @@ def test_where_the_leader_is_ended_the_others_still_get_their_results(work: Work
     assert sorted(future.result() for future in futures if future not in ended) in ([-3, -1], [-2, -1])
 
 
-def test_a_run_after_one_of_many_waits_for_those_who_took_part(work: Work) -> None:
+def test_a_run_after_a_large_one_waits_for_its_participants(work: Work) -> None:
     batcher = Batcher(work, most=32, pause_seconds=60, longest_wait_seconds=60)
     futures = _start(batcher, work, [1, 2, 3, 4, 5])
     assert [future.result() for future in futures] == [-1, -2, -3, -4, -5]
@@ -137,7 +137,7 @@ def test_a_run_after_one_of_many_waits_for_those_who_took_part(work: Work) -> No
     assert [sorted(batch) for batch in work.batches] == [[1], [2, 3, 4, 5], [6, 7, 8, 9]]
 
 
-def test_a_run_after_one_of_few_waits_for_nobody(work: Work) -> None:
+def test_a_run_after_a_small_one_does_not_wait(work: Work) -> None:
     batcher = Batcher(work, most=32, pause_seconds=60, longest_wait_seconds=60)
     futures = _start(batcher, work, [1, 2, 3, 4])
     assert [future.result() for future in futures] == [-1, -2, -3, -4]
@@ -146,7 +146,7 @@ def test_a_run_after_one_of_few_waits_for_nobody(work: Work) -> None:
 
 
 @pytest.mark.parametrize(("pause", "longest"), [(60, 0.2), (0.2, 60)])
-def test_a_run_after_one_of_many_waits_for_nobody_for_long(work: Work, pause: float, longest: float) -> None:
+def test_a_run_after_a_large_one_waits_only_briefly(work: Work, pause: float, longest: float) -> None:
     batcher = Batcher(work, most=32, pause_seconds=pause, longest_wait_seconds=longest)
     _start(batcher, work, [1, 2, 3, 4, 5])
     began = time.monotonic()
@@ -159,7 +159,7 @@ def test_a_run_after_one_of_many_waits_for_nobody_for_long(work: Work, pause: fl
 @pytest.mark.parametrize(
     ("coming", "came"), [([1, 1, 0, 1], [1, 1, 0]), ([0, 1], [0]), ([2, 2, 1], [2, 2]), ([4], [4])]
 )
-def test_it_waits_while_one_comes_in_each_pause_and_some_are_missing(
+def test_a_run_waits_while_callers_keep_arriving_and_some_are_missing(
     work: Work, monkeypatch: pytest.MonkeyPatch, coming: list[int], came: list[int]
 ) -> None:
     batcher = Batcher(work, most=32, pause_seconds=5, longest_wait_seconds=60)
@@ -206,9 +206,7 @@ class TestPatience:
         assert sum(map(len, work.stayed)) == 3
         assert batcher._followers == 0
 
-    def test_those_whom_a_run_has_taken_along_may_leave_until_it_says_so(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_callers_of_a_run_may_leave_until_it_is_sealed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         clock: SimpleNamespace = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
         monkeypatch.setattr(batching, "time", clock)
         alone, decides, ends = threading.Event(), threading.Event(), threading.Event()
@@ -247,7 +245,7 @@ class TestPatience:
         assert stayed == [{1}, answered, {7}]
         assert len(answered) == 3
 
-    def test_an_outage_is_the_outcome_of_all_and_nobody_asks_again(self) -> None:
+    def test_an_outage_is_the_result_of_all_callers_and_is_not_retried(self) -> None:
         runs, over = [], threading.Event()
 
         def away(items: Sequence[int], _: Seal) -> list[int | Exception]:

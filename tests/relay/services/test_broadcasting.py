@@ -87,7 +87,7 @@ def test_calls_of_one_channel_leave_in_separate_batches_and_others_together(
     assert node.batches == [4, 1, 1, 1]
 
 
-def test_what_a_worker_sent_before_it_died_is_sent_again(
+def test_transactions_sent_before_a_worker_crash_are_resent(
     accept: Accept, chain: Chain, settle: Callable[[], int]
 ) -> None:
     row = accept()
@@ -101,7 +101,9 @@ def test_what_a_worker_sent_before_it_died_is_sent_again(
     assert RelayTransaction.objects.get().status == "Success"
 
 
-def test_what_a_worker_sent_before_it_died_and_is_mined_counts_as_sent(accept: Accept, chain: Chain) -> None:
+def test_transactions_sent_before_a_worker_crash_and_mined_count_as_sent(
+    accept: Accept, chain: Chain
+) -> None:
     row = accept()
     get_chain_client().send_raw_transactions([bytes(row.attempts.get().raw)])
     chain.mine(settings.CONFIRMATIONS)
@@ -127,7 +129,7 @@ def test_while_the_node_is_away_the_bytes_stay(accept: Accept, settle: Callable[
     assert settle() == 1
 
 
-def test_a_node_that_goes_away_while_sending_leaves_the_rest_for_later(
+def test_a_node_outage_while_sending_leaves_the_rest_for_later(
     accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
@@ -156,7 +158,7 @@ def test_two_workers_do_no_harm_to_each_other(
     assert RelayTransaction.objects.get().status == "Success"
 
 
-def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, node: FaultyClient) -> None:
+def test_transactions_sent_long_ago_are_resent(accept: Accept, chain: Chain, node: FaultyClient) -> None:
     row = accept()
     broadcast_all()
     chain.drop_pool()
@@ -173,7 +175,9 @@ def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, node
     assert attempt.first_sent_at < again
 
 
-def test_what_is_mined_or_settled_is_not_sent_again(accept: Accept, chain: Chain, node: FaultyClient) -> None:
+def test_mined_and_settled_transactions_are_not_resent(
+    accept: Accept, chain: Chain, node: FaultyClient
+) -> None:
     accept()
     broadcast_all()
     chain.mine()
@@ -185,7 +189,7 @@ def test_what_is_mined_or_settled_is_not_sent_again(accept: Accept, chain: Chain
     assert len(node.sent) == 1
 
 
-def test_what_no_node_takes_for_now_is_sent_again_with_exponential_backoff(
+def test_transactions_refused_for_now_are_resent_with_exponential_backoff(
     accept: Accept, node: FaultyClient
 ) -> None:
     channel = secrets.randbits(120)
@@ -207,7 +211,7 @@ def test_what_no_node_takes_for_now_is_sent_again_with_exponential_backoff(
     assert broadcasting.broadcast(now=start + timedelta(seconds=39)) == 2
 
 
-def test_what_is_sent_again_and_refused_is_backed_off_as_well(accept: Accept, node: FaultyClient) -> None:
+def test_a_refused_resend_is_backed_off_too(accept: Accept, node: FaultyClient) -> None:
     accept()
     broadcast_all()
     overdue = later(settings.RELAY_RESEND_SECONDS + 1)
@@ -220,7 +224,7 @@ def test_what_is_sent_again_and_refused_is_backed_off_as_well(accept: Accept, no
     assert broadcasting.resend(now=overdue + timedelta(seconds=1)) == 1
 
 
-def test_after_an_unanswered_attempt_other_relayers_go_on(
+def test_after_an_attempt_without_response_other_relayers_continue(
     accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:
     rows: dict[int, list[RelayTransaction]] = {}
@@ -241,7 +245,7 @@ def test_after_an_unanswered_attempt_other_relayers_go_on(
     assert node.sent[2:] == [bytes(row.attempts.get().raw) for row in rows[first]]
 
 
-def test_the_sweep_sends_what_waits_for_any_relayer(
+def test_the_sweep_sends_pending_transactions_of_any_relayer(
     accept: Accept, relayers: list[Relayer], node: FaultyClient
 ) -> None:
     for _ in range(len(relayers)):
@@ -251,7 +255,7 @@ def test_the_sweep_sends_what_waits_for_any_relayer(
     assert len(node.sent) == len(relayers)
 
 
-def test_the_sweep_sends_again_what_the_nodes_dropped(accept: Accept, chain: Chain) -> None:
+def test_the_sweep_resends_transactions_dropped_by_the_nodes(accept: Accept, chain: Chain) -> None:
     row, start = accept(), timezone.now()
     broadcast_all(now=start)
     chain.drop_pool()

@@ -242,7 +242,7 @@ def assert_not_cancelled(row: RelayTransaction) -> None:
     assert everything() == before
 
 
-def test_staff_cannot_cancel_what_was_broadcast_settled_or_cancelled_before(
+def test_staff_cannot_cancel_calls_already_broadcast_settled_or_cancelled(
     accept: Accept, settle: Callable[[], int], chain: Chain
 ) -> None:
     sent = accept()
@@ -287,7 +287,7 @@ def test_an_expired_call_is_not_sent_by_the_slower_worker(accept: Accept, node: 
     assert row.attempts.filter(kind="cancellation").count() == 1
 
 
-def test_a_call_that_was_replaced_meanwhile_is_not_cancelled(
+def test_a_call_replaced_in_between_is_not_cancelled(
     accept: Accept, node: FaultyClient, chain: Chain, settle: Callable[[], int]
 ) -> None:
     row = accept()

@@ -57,7 +57,7 @@ def test_attempts_of_another_chain_are_not_tracked(accept: Accept, chain: Chain)
     assert attempt.block_number is None
 
 
-def test_a_transaction_hash_is_looked_up_on_the_chain_of_the_process(accept: Accept) -> None:
+def test_a_transaction_hash_is_read_on_the_chain_of_the_process(accept: Accept) -> None:
     transaction_hash = accept().transaction_hash
     assert Attempt.objects.with_hash(transaction_hash.upper().replace("X", "x")).count() == 1
     Attempt.objects.update(chain_id=OTHER_CHAIN)

@@ -94,7 +94,7 @@ class TestWithANodeThatLags:
     """The node still tells the nonce of before the call was executed."""
 
     @pytest.mark.parametrize("status", ["Success", "ExecutedExternally"])
-    def test_an_executed_call_keeps_its_nonce_and_closes_the_gap_and_sticks_to_nobody(
+    def test_an_executed_call_keeps_its_nonce_closes_the_gap_and_binds_no_relayer(
         self,
         user: User,
         accept: Accept,
@@ -189,7 +189,7 @@ UNUSABLE_STATES: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("state", UNUSABLE_STATES)
-def test_a_follower_never_goes_to_another_relayer(
+def test_a_follower_is_never_assigned_to_another_relayer(
     user: User,
     accept: Accept,
     new_call: Callable[..., RelayCall],
@@ -227,7 +227,7 @@ def test_a_channel_sticks_to_its_relayer_until_it_is_settled(
     assert accept(channel=channel).relayer == favourite
 
 
-def test_a_follower_is_simulated_without_its_nonce_and_refused_for_what_it_may_not_do(
+def test_a_follower_is_simulated_without_its_nonce_and_refused_without_permission(
     services: Services,
     create_profile: Callable[..., Profile],
     open_account: Callable[..., User],

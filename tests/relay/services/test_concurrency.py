@@ -145,7 +145,7 @@ def test_of_different_calls_on_one_nonce_at_once_one_wins(
     assert find_differences() == []
 
 
-def test_a_whole_channel_posted_at_once_stays_in_order(
+def test_a_whole_channel_posted_concurrently_stays_in_order(
     user: User, relayers: list[Relayer], new_call: Callable[..., RelayCall], settle: Callable[[], int]
 ) -> None:
     channel = any_channel()

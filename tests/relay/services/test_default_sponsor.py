@@ -74,7 +74,7 @@ def test_a_user_with_credits_pays_without_the_default_sponsor(
 @pytest.mark.parametrize(
     "why", ["no policy", "a limit", "frozen", "no default", "half a share", "without credits"]
 )
-def test_where_the_default_sponsor_does_not_pay_the_answer_is_the_users_own(
+def test_if_the_default_sponsor_does_not_pay_the_response_concerns_the_user(
     newcomer: User, new_call: NewCall, refused: Refused, why: str
 ) -> None:
     sponsor = make_sponsor(0 if why == "without credits" else 100_000)
@@ -95,7 +95,7 @@ def test_where_the_default_sponsor_does_not_pay_the_answer_is_the_users_own(
     assert (refusal.value.members, refusal.value.detail) == (own.value.members, own.value.detail)
 
 
-def test_a_call_that_names_a_sponsor_gets_that_sponsors_answer(
+def test_a_call_that_names_a_sponsor_gets_that_sponsors_error(
     newcomer: User, new_call: NewCall, default: Sponsor
 ) -> None:
     make_policy(default)

@@ -58,7 +58,7 @@ def fail_over(*, losing: RelayTransaction) -> Relayer:
     return relayer
 
 
-def test_what_the_pool_knows_is_not_used_again(
+def test_account_nonces_known_to_the_pool_are_not_used_again(
     accept: Accept,
     another_call: Callable[[], RelayTransaction],
     chain: Chain,
@@ -114,7 +114,7 @@ def test_a_node_cannot_claim_more_than_may_be_in_flight(
         assert row.next_account_nonce == row.mined_account_nonce + settings.RELAY_MAX_IN_FLIGHT
 
 
-def test_what_a_restore_has_lost_is_listed_with_whose_call_it_is(
+def test_calls_lost_in_a_restore_are_listed_with_their_user(
     accept: Accept,
     another_call: Callable[[], RelayTransaction],
     settle: Settle,

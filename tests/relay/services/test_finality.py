@@ -36,7 +36,7 @@ class TestFinality:
         assert FinalBlock.objects.get().number == block
         assert reorganisations.watch().settled == []
 
-    def test_what_a_node_did_not_say_is_compared_later(
+    def test_calls_without_a_node_response_are_compared_later(
         self, accept: Accept, settle: Settle, chain: Chain, settings: Any
     ) -> None:
         settings.FINALITY_BLOCKS = 3
@@ -56,7 +56,7 @@ class TestFinality:
         track()
         assert FinalBlock.objects.get().number > before.number
 
-    def test_the_nodes_tag_decides_where_the_setting_says_so(
+    def test_the_nodes_finalized_tag_decides_if_configured(
         self, accept: Accept, settle: Settle, chain: Chain, settings: Any
     ) -> None:
         settings.FINALITY_TAG = True
@@ -100,7 +100,7 @@ class TestFinality:
         assert mine_and_settle(chain) == 1
         assert_books_agree()
 
-    def test_a_node_that_comes_back_to_the_old_chain_is_believed_again(
+    def test_a_node_that_returns_to_the_old_chain_is_trusted_again(
         self, accept: Accept, settle: Settle, chain: Chain
     ) -> None:
         accept()
@@ -114,7 +114,7 @@ class TestFinality:
         assert FinalBlock.objects.get().replaced_at is None
 
 
-def test_a_worker_that_was_away_compares_what_was_settled_before(
+def test_a_restarted_worker_compares_earlier_settlements(
     accept: Accept, settle: Settle, chain: Chain, profile: Profile
 ) -> None:
     row = accept()

@@ -80,7 +80,7 @@ def test_a_send_error_cancels_the_followers_in_the_same_broadcast(
     assert_nothing_is_missing(rows[0].relayer, chain, user)
 
 
-def test_a_revert_in_the_middle_of_a_channel_fails_what_was_sent_behind_it(
+def test_a_revert_in_the_middle_of_a_channel_fails_the_calls_sent_behind_it(
     user: User, accept: Accept, chain: Chain, channel: int, flaky: Flaky
 ) -> None:
     before = balance_of(user)
@@ -115,7 +115,7 @@ def test_a_revert_in_the_middle_of_a_channel_fails_what_was_sent_behind_it(
     assert_nothing_is_missing(rows[0].relayer, chain, user)
 
 
-def test_a_revert_cancels_what_is_unsent_behind_it_and_lets_nobody_follow(
+def test_a_revert_cancels_unsent_followers_and_admits_no_new_ones(
     user: User,
     accept: Accept,
     new_call: Callable[..., RelayCall],
@@ -147,7 +147,7 @@ def test_a_revert_cancels_what_is_unsent_behind_it_and_lets_nobody_follow(
     assert_nothing_is_missing(failing.relayer, chain, user)
 
 
-def test_a_repeated_call_is_no_predecessor_of_what_followed_its_first_try(
+def test_a_repeated_call_is_not_a_predecessor_of_followers_of_its_first_try(
     user: User,
     accept: Accept,
     new_call: Callable[..., RelayCall],

@@ -73,7 +73,7 @@ def test_a_relayer_below_the_limit_is_filled_up_to_the_target_and_the_others_get
     assert TopUp.objects.count() == 1
 
 
-def test_the_poorest_comes_first_and_one_transfer_is_on_the_way_at_a_time(
+def test_the_lowest_balance_is_funded_first_and_one_transfer_is_pending_at_a_time(
     chain: Chain, treasury: str, relayers: list[Relayer]
 ) -> None:
     for wei, relayer in enumerate(reversed(relayers)):
@@ -162,7 +162,7 @@ def test_workers_that_fund_at_once_send_one_transfer(
     ],
     ids=["a treasury that is nearly empty", "a day's limit that is nearly used up"],
 )
-def test_nothing_is_sent_beyond_what_the_treasury_may_pay_and_that_is_logged_once(
+def test_transfers_stay_within_the_treasurys_limit_and_the_refusal_is_logged_once(
     chain: Chain,
     treasury: str,
     relayers: list[Relayer],

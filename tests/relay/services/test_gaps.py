@@ -49,7 +49,7 @@ def test_a_gap_is_filled_once_it_has_been_seen_for_a_while(relayer: Relayer, cha
     assert (int(transaction["value"], 16), transaction["input"]) == (0, "0x")
 
 
-def test_the_relayer_goes_on_behind_a_gap(relayer: Relayer, chain: Chain, accept: Accept) -> None:
+def test_the_relayer_continues_behind_a_gap(relayer: Relayer, chain: Chain, accept: Accept) -> None:
     Relayer.objects.exclude(pk=relayer.pk).update(is_active=False)
     row = accept()
     broadcast_all()
@@ -84,7 +84,7 @@ def test_two_workers_fill_a_gap_once(relayer: Relayer, chain: Chain) -> None:
     assert GapFiller.objects.count() == 1
 
 
-def test_calls_in_progress_are_no_gaps(accept: Accept, chain: Chain) -> None:
+def test_calls_in_progress_are_not_gaps(accept: Accept, chain: Chain) -> None:
     accept()
     head = get_chain_client().head()
     assert gaps.find_gaps(head=head) == []

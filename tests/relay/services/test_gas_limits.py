@@ -89,7 +89,7 @@ def test_a_limit_that_does_not_suffice_any_more_is_estimated_again(
     assert (third.gas_limit, node.estimates) == (second.gas_limit, 1)
 
 
-def test_a_limit_far_above_what_the_call_uses_is_estimated_again(
+def test_a_limit_far_above_the_calls_use_is_estimated_again(
     accept: Accept, node: FaultyClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = "0x" + secrets.token_hex(20)

@@ -64,7 +64,7 @@ def holding_policy(sponsor: Sponsor, token: str, least: int, **terms: Any) -> Po
 
 @pytest.mark.parametrize("beyond", [-1, 0])
 @pytest.mark.parametrize("kind", ["fungible", "collection"])
-def test_a_holder_is_paid_for_from_the_lowest_balance_on(
+def test_a_holder_is_sponsored_from_the_lowest_balance_on(
     services: Services, newcomer: User, new_call: NewCall, refused: Refused, kind: str, beyond: int
 ) -> None:
     own, sponsor = str(newcomer.profile_address), make_sponsor()

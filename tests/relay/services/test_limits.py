@@ -88,7 +88,7 @@ def test_a_user_whose_calls_end_without_effect_waits(
     assert execute(user=user, call=call, now=later(wait))
 
 
-def test_what_is_not_the_callers_doing_does_not_count(
+def test_failures_that_the_caller_did_not_cause_do_not_count(
     accept: Accept, settings: Settings, end_calls: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = settings.RELAY_CANCELLED_CALLS_PER_DAY = 1
@@ -163,7 +163,7 @@ def test_calls_of_one_user_do_not_count_for_another(
     )
 
 
-def test_a_call_in_progress_answers_its_hash_whatever_ended_meanwhile(
+def test_a_call_in_progress_returns_its_hash_whatever_ended_in_between(
     user: User, accept: Accept, new_call: NewCall, settings: Settings, end_calls: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 1
@@ -315,7 +315,7 @@ def test_calls_in_flight_count_within_a_day_too(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_requests_at_once_bring_no_more_calls_in_flight_than_may_end_without_effect(
+def test_concurrent_requests_stay_within_the_limit_of_calls_that_may_end_without_effect(
     user: User, new_call: NewCall, settings: Settings
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 4
@@ -334,7 +334,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_profile_with_many_refused_calls_waits_before_the_node_is_asked(
+def test_a_profile_with_many_refused_calls_waits_before_any_node_request(
     services: Services,
     user: User,
     new_call: NewCall,
@@ -359,7 +359,7 @@ def test_a_profile_with_many_refused_calls_waits_before_the_node_is_asked(
     accept(channel=any_channel())
 
 
-def test_strangers_without_a_token_keep_no_owner_waiting(
+def test_callers_without_a_token_do_not_delay_owners(
     user: User, new_call: NewCall, accept: Accept, seconds: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission, "refused_calls", limits.RefusedCalls(most=1))

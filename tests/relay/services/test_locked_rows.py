@@ -168,7 +168,7 @@ def test_a_locked_relayer_delays_neither_settlement_nor_the_others(
     assert find_differences() == []
 
 
-def test_a_follower_of_a_locked_relayer_is_refused_and_its_user_goes_on_in_other_channels(
+def test_a_follower_of_a_locked_relayer_is_refused_and_other_channels_continue(
     services: Services, callers: Callers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contention, "RELAYER_MILLISECONDS", 100)

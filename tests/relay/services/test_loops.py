@@ -60,7 +60,7 @@ def test_a_released_lease_is_free_at_once_and_only_the_holder_can_release_it() -
     assert not lease("two@host", "broadcasting").hold()
 
 
-def test_a_worker_that_was_killed_goes_on_at_once_after_its_restart() -> None:
+def test_a_killed_worker_resumes_at_once_after_its_restart() -> None:
     assert lease("one@host").hold()
     assert lease("one@host").hold()
 
@@ -121,7 +121,7 @@ def test_loops_of_another_chain_are_not_ours(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_notification_comes_with_the_commit_and_to_sessions_that_were_replaced() -> None:
+def test_a_notification_arrives_with_the_commit_also_in_replaced_sessions() -> None:
     signed = Listener(loops.SIGNED_CHANNEL)
     assert not signed.wait(seconds=0)
     at_once([loops.notify_signed])

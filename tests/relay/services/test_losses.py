@@ -85,7 +85,7 @@ class TestLimits:
             assert reserve(wei, user_id=people[0], key="one") is is_reserved
             assert Loss.objects.get().reserved_wei == reserved
 
-    def test_what_was_lost_counts_for_an_hour_and_what_was_not_does_not(self, people: list[int]) -> None:
+    def test_losses_count_for_an_hour_and_other_calls_do_not(self, people: list[int]) -> None:
         user_id, start = people[0], timezone.now()
         assert reserve(100, user_id=user_id, key="one", now=start)
         losses.settle(key="one", lost_wei=30, now=start)
@@ -96,11 +96,11 @@ class TestLimits:
         assert not reserve(71, user_id=user_id, now=last_moment)
         assert reserve(100, user_id=user_id, now=over)
 
-    def test_what_is_in_flight_counts_however_old_it_is(self, people: list[int]) -> None:
+    def test_calls_in_flight_count_at_any_age(self, people: list[int]) -> None:
         assert reserve(100, user_id=people[0], now=later(-7200))
         assert not reserve(1, user_id=people[0])
 
-    def test_what_is_lost_on_another_chain_counts_there(self, people: list[int]) -> None:
+    def test_losses_on_another_chain_count_there(self, people: list[int]) -> None:
         assert reserve(100, user_id=people[0], key="one")
         Loss.objects.update(chain_id=1, reserved_wei=10**6)
         assert reserve(100, user_id=people[0], key="one")
@@ -119,7 +119,7 @@ class TestLimits:
             transaction.set_rollback(True)
         assert reserve(100, user_id=people[0])
 
-    def test_the_biggest_users_come_first(self, people: list[int]) -> None:
+    def test_the_biggest_users_are_listed_first(self, people: list[int]) -> None:
         for wei, user_id in enumerate(people, start=1):
             assert reserve(wei, user_id=user_id, key=str(user_id))
         losses.settle(key=str(people[4]), lost_wei=1, now=timezone.now())
@@ -198,7 +198,7 @@ def test_without_a_budget_nothing_is_cancelled_and_with_one_it_is(
     assert row.status == "Expired"
 
 
-def test_staff_are_told_that_the_service_may_lose_no_more(
+def test_staff_are_notified_that_the_loss_budget_is_used_up(
     accept: Accept, settings: Settings, chain: Chain
 ) -> None:
     settings.RELAY_LOSS_PER_HOUR_WEI = 0

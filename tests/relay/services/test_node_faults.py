@@ -166,7 +166,7 @@ def _assert_true_to_chain(row: RelayTransaction, chain: Chain) -> None:
 @pytest.mark.parametrize(
     "fault", sorted(set(SURVIVED) - {"429", "already known", "cut before acceptance", "pool is full"})
 )
-def test_with_one_node_the_call_ends_as_the_chain_says_once_the_fault_is_over(
+def test_with_one_node_the_call_follows_the_chain_after_the_fault(
     accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
     nodes = make(1, fault)
@@ -181,7 +181,7 @@ def test_with_one_node_the_call_ends_as_the_chain_says_once_the_fault_is_over(
 
 
 @pytest.mark.parametrize("fault", UNDETECTABLE)
-def test_one_node_alone_is_believed(
+def test_a_single_node_is_trusted(
     accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
     """As in the table of docs/reliability.md: the loss is bounded by the hold."""

@@ -34,7 +34,7 @@ def test_a_paused_relay_accepts_nothing_new_until_it_is_resumed(
     assert execute(user=user, call=call, now=timezone.now())
 
 
-def test_what_was_accepted_is_answered_and_settled_while_paused(
+def test_accepted_calls_are_returned_and_settled_while_paused(
     user: User, staff: User, accept: Accept, new_call: Callable[..., RelayCall], settle: Callable[[], int]
 ) -> None:
     call = new_call()

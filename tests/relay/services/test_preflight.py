@@ -78,7 +78,7 @@ def test_a_deployment_that_fits_is_relayed_although_its_padding_does_not(
 @pytest.mark.parametrize(
     ("case", "prepares"), [("LSP8Mintable", False), ("LSP8Mintable", True), ("30 kB", False)]
 )
-def test_too_little_gas_is_no_fault_of_the_contract(
+def test_too_little_gas_is_not_blamed_on_the_contract(
     user: User,
     profile: Profile,
     new_call: Callable[..., RelayCall],

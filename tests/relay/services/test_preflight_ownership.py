@@ -41,7 +41,7 @@ def claim(services: Services, profile: Profile, key_manager: str) -> RelayCall:
     )
 
 
-def test_an_address_without_code_is_no_key_manager(
+def test_an_address_without_code_is_not_a_key_manager(
     services: Services, profile: Profile, user: User, refused: Refused
 ) -> None:
     for address in (random_address(), get_signer().addresses()[0]):
@@ -49,7 +49,7 @@ def test_an_address_without_code_is_no_key_manager(
         assert (refusal.status, address in refusal.detail) == (422, True)
 
 
-def test_a_contract_without_a_target_is_no_key_manager(
+def test_a_contract_without_a_target_is_not_a_key_manager(
     services: Services, profile: Profile, user: User, refused: Refused
 ) -> None:
     refused.call(KeyManagerNotFound, user, claim(services, profile, profile.profile_address))
@@ -165,7 +165,7 @@ def test_open_mode_serves_unknown_code_up_to_its_own_gas_cap(
     assert RelayTransaction.objects.get().gas_limit <= settings.RELAY_MAX_GAS_UNTRUSTED
 
 
-def test_open_mode_still_checks_who_owns_the_profile(
+def test_open_mode_still_checks_the_owner_of_the_profile(
     services: Services, profile: Profile, user: User, refused: Refused, settings: Settings
 ) -> None:
     settings.CHAIN_TRUST = "open"

@@ -64,7 +64,7 @@ def test_sign_without_execute_relay_call_is_refused(
     assert refusal.members == {"controller": controller.address}
 
 
-def test_a_controller_whose_permissions_were_taken_away_is_no_controller(
+def test_a_controller_without_its_permissions_is_not_a_controller(
     services: Services,
     create_profile: Callable[..., Profile],
     open_account: Callable[..., User],
@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Permission, bytes, bytes, type[errors.CallRefused], dic
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_the_controller_lacks_is_decoded(
+def test_the_missing_permission_is_decoded(
     sign_as: Callable[..., tuple[User, Controller, RelayCall]], refused: Refused, name: str
 ) -> None:
     permissions, payload, allowed_calls, kind, members = REFUSED[name]

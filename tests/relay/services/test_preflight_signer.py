@@ -62,7 +62,7 @@ def test_a_controllers_known_mistake_has_its_own_code(
         assert "{" not in refusal.value.detail
 
 
-def test_a_mistake_of_somebody_who_is_no_controller_is_an_unknown_signer(
+def test_a_wrong_hash_signed_by_another_key_is_an_unknown_signer(
     services: Services, profile: Profile, user: User, refused: Refused
 ) -> None:
     call = call_with_every_part(services, profile)

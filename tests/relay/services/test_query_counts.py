@@ -45,7 +45,7 @@ def history(accept: Accept, settle: Callable[[], int]) -> None:
 
 
 @pytest.mark.parametrize("is_old", [False, True])
-def test_a_call_costs_the_same_whatever_came_before(
+def test_a_call_runs_the_same_queries_regardless_of_history(
     request: pytest.FixtureRequest,
     user: User,
     new_call: Callable[..., RelayCall],

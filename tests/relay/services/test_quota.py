@@ -57,7 +57,7 @@ def test_every_form_of_the_message_is_accepted(read: Read, node: FaultyClient, d
 
 
 @pytest.mark.parametrize(("seconds", "microsecond"), [(-5, 0), (-5, 999_999), (0, 0), (5, 0), (5, 999_999)])
-def test_within_five_seconds_either_way_is_in_time(seconds: int, microsecond: int) -> None:
+def test_a_clock_difference_of_five_seconds_is_accepted(seconds: int, microsecond: int) -> None:
     now = timezone.now().replace(microsecond=microsecond)
     check_timestamp(timestamp=int(now.timestamp()) + seconds, now=now)
 
@@ -82,7 +82,7 @@ def test_a_second_more_is_refused_with_the_servers_time(seconds: int, microsecon
 
 
 @pytest.mark.parametrize("timestamp", [1_795_255_737_000, 10**11, 2**63 - 1])
-def test_the_error_for_milliseconds_says_so(timestamp: int) -> None:
+def test_the_error_for_milliseconds_names_the_unit(timestamp: int) -> None:
     with pytest.raises(TimestampOutOfWindow, match=r"Send seconds, not milliseconds\."):
         check_timestamp(timestamp=timestamp, now=timezone.now())
 
@@ -108,7 +108,7 @@ def test_a_signature_for_another_second_or_address_is_invalid(read: Read, profil
         assert refusal.value.status == 401
 
 
-def test_a_signature_of_somebody_who_is_no_controller_is_invalid(read: Read) -> None:
+def test_a_signature_of_another_key_is_invalid(read: Read) -> None:
     with pytest.raises(QuotaSignatureInvalid):
         read(private_key="0x" + secrets.token_hex(32))
 

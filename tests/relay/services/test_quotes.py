@@ -59,7 +59,7 @@ def spent_wei(row: RelayTransaction) -> int:
 
 
 class TestGiving:
-    def test_a_quote_is_what_would_be_held_and_reserves_the_rise_of_a_minute(
+    def test_a_quote_equals_the_hold_and_reserves_the_fee_increase_of_a_minute(
         self, user: User, profile: Profile, calm: Chain
     ) -> None:
         prepared = prepare(user, profile)
@@ -152,7 +152,7 @@ class TestUsing:
         assert ledger.find_differences() == []
         assert reconciliation.find_differences(since=start) == []
 
-    def test_what_is_signed_stays_within_what_is_reserved(
+    def test_a_signed_transaction_stays_within_its_reservation(
         self, user: User, profile: Profile, calm: Chain
     ) -> None:
         prepared = prepare(user, profile)
@@ -215,7 +215,7 @@ class TestMisuse:
             execute_prepared(user, profile, prepared)
         assert refusal.value.members["quotedGasLimit"] == 50_000
 
-    def test_a_quote_stays_good_where_its_code_lost_trust_and_nothing_more_may_be_lost(
+    def test_a_quote_stays_valid_after_its_code_lost_trust_and_the_loss_budget_is_used_up(
         self, user: User, profile: Profile, refused: Refused, settings: Settings
     ) -> None:
         settings.CHAIN_TRUST = "open"

@@ -108,7 +108,7 @@ def test_a_cost_above_the_hold_takes_the_hold(settled: RelayTransaction) -> None
     assert findings() == {}
 
 
-def test_a_success_that_nobody_mined_is_found(settled: RelayTransaction) -> None:
+def test_a_success_without_a_mined_transaction_is_found(settled: RelayTransaction) -> None:
     Attempt.objects.filter(relay_transaction=settled).update(status=Attempt.Status.SENT)
     assert set(findings()) == {COST, MINED}
 
@@ -153,7 +153,7 @@ def test_a_call_that_was_cancelled_costs_nothing(accept: Accept) -> None:
     assert findings() == {}
 
 
-def test_the_command_exits_by_what_it_finds(settled: RelayTransaction) -> None:
+def test_the_exit_code_depends_on_the_findings(settled: RelayTransaction) -> None:
     output = StringIO()
     call_command("reconcile_relay", stdout=output)
     assert output.getvalue().splitlines()[-1] == "No difference."
@@ -211,7 +211,7 @@ class TestNodes:
         assert FinalBlock.objects.get().number >= (row.attempts.get().block_number or 0)
         return row
 
-    def test_what_the_nodes_say_is_what_was_stored(self, final: RelayTransaction) -> None:
+    def test_the_nodes_agree_with_the_stored_rows(self, final: RelayTransaction) -> None:
         since = timezone.now() - timedelta(days=1)
         assert reconciliation.compare_with_nodes(since=since) == ([], 1)
         assert reconciliation.compare_with_nodes(since=timezone.now() + timedelta(minutes=1)) == ([], 0)

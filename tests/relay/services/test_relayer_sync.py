@@ -34,7 +34,7 @@ def keys() -> list[str]:
 
 
 @pytest.mark.django_db
-def test_a_new_key_becomes_a_row_that_starts_where_the_chain_is(chain: Chain) -> None:
+def test_a_new_key_becomes_a_row_with_the_chains_account_nonce(chain: Chain) -> None:
     for address in get_signer().addresses():
         chain.fund(LYX, address)
     chain.use_key_elsewhere(keys()[0], account_nonce=chain.account_nonce(get_signer().addresses()[0]))
@@ -150,7 +150,7 @@ def _claim_ahead(monkeypatch: pytest.MonkeyPatch, *relayers: Relayer, by: int) -
 
 
 @pytest.mark.django_db
-def test_the_only_node_is_not_believed_that_most_keys_were_used_elsewhere(
+def test_the_only_node_is_not_trusted_when_it_reports_foreign_use_of_most_keys(
     chain: Chain, relayers: list[Relayer], monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     rows = list(Relayer.objects.order_by("pk"))
@@ -176,7 +176,7 @@ def test_the_only_node_is_not_believed_that_most_keys_were_used_elsewhere(
 
 
 @pytest.mark.django_db
-def test_account_nonces_that_were_taken_while_the_chain_was_read_are_no_reason_to_doubt(
+def test_account_nonces_taken_during_the_chain_read_cause_no_doubt(
     chain: Chain,
     relayers: list[Relayer],
     monkeypatch: pytest.MonkeyPatch,

@@ -89,7 +89,7 @@ def test_a_follower_waits_where_its_relayer_has_lost_its_key(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_locked_relayer_is_passed_over_and_waited_for_where_there_is_no_other(
+def test_a_locked_relayer_is_skipped_and_awaited_only_without_an_alternative(
     relayers: list[Relayer], accept: Accept
 ) -> None:
     def hold(locked: list[Relayer], begun: threading.Event, over: threading.Event) -> None:
@@ -119,7 +119,7 @@ def test_a_locked_relayer_is_passed_over_and_waited_for_where_there_is_no_other(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_sticky", [False, True])
-def test_a_request_that_waited_for_a_relayer_counts_what_was_stored_for_it_meanwhile(
+def test_a_request_that_waited_for_a_relayer_counts_calls_stored_in_between(
     relayers: list[Relayer], accept: Accept, is_sticky: bool
 ) -> None:
     one = relayers[0]
@@ -154,7 +154,9 @@ def test_a_balance_may_be_used_to_the_last_wei_and_no_further(
     assert slot == (one.pk, one.address, next_nonce)
 
 
-def test_what_may_still_be_mined_is_set_aside(relayers: list[Relayer], accept: Accept) -> None:
+def test_the_cost_of_transactions_that_may_be_mined_is_reserved(
+    relayers: list[Relayer], accept: Accept
+) -> None:
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
     row = accept(channel=any_channel())
@@ -183,7 +185,7 @@ def test_withdrawn_and_mined_attempts_are_not_set_aside(
     assert slot.account_nonce == attempt.account_nonce + 1
 
 
-def test_what_others_have_in_flight_is_not_set_aside(relayers: list[Relayer], accept: Accept) -> None:
+def test_transactions_of_other_relayers_are_not_reserved_for(relayers: list[Relayer], accept: Accept) -> None:
     one, other = relayers[:2]
     Relayer.objects.exclude(pk=other.pk).update(is_active=False)
     row = accept(channel=any_channel())
@@ -213,7 +215,7 @@ def test_where_the_least_loaded_has_spent_its_balance_another_takes_the_call(
     assert accept(channel=any_channel()).relayer == rich
 
 
-def test_what_is_mined_is_set_aside_no_more(
+def test_the_reservation_ends_when_a_transaction_is_mined(
     relayers: list[Relayer], accept: Accept, chain: Chain, settings: Settings
 ) -> None:
     settings.CONFIRMATIONS = 5

@@ -88,7 +88,7 @@ class TestRepeats:
         assert balance_of(user) == (CREDITS - second.real_cost, 0, CREDITS - second.real_cost)
         assert_books_agree()
 
-    def test_if_the_first_is_executed_all_the_same_the_repeat_costs_nothing(
+    def test_if_the_first_is_still_executed_the_repeat_costs_nothing(
         self,
         user: User,
         chain: Chain,
@@ -122,7 +122,7 @@ class TestRepeats:
             assert row.status == "Submitted"
         assert (first.is_superseded, second.is_superseded) == (True, False)
 
-    def test_a_wallet_that_repeats_meanwhile_gets_one_of_both(
+    def test_a_wallet_that_repeats_in_between_gets_one_of_both(
         self,
         user: User,
         chain: Chain,
@@ -143,7 +143,7 @@ class TestRepeats:
         assert RelayTransaction.objects.count() == 2
 
 
-def test_an_executed_call_that_somebody_else_overtakes_on_the_new_chain(
+def test_an_executed_call_is_overtaken_by_another_sender_on_the_new_chain(
     user: User, accept: Accept, settle: Settle, chain: Chain, new_call: Callable[..., RelayCall]
 ) -> None:
     call = new_call()

@@ -24,7 +24,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def test_a_mined_attempt_goes_back_and_is_mined_again(user: User, accept: Accept, chain: Chain) -> None:
+def test_a_mined_attempt_becomes_pending_and_is_mined_again(user: User, accept: Accept, chain: Chain) -> None:
     row = accept()
     broadcast_all()
     chain.mine()
@@ -56,7 +56,7 @@ def test_a_mined_attempt_goes_back_and_is_mined_again(user: User, accept: Accept
     assert find_differences() == []
 
 
-def test_confirmations_are_counted_anew_from_the_new_block(accept: Accept, chain: Chain) -> None:
+def test_confirmations_are_counted_from_the_new_block(accept: Accept, chain: Chain) -> None:
     row = accept()
     broadcast_all()
     chain.mine()
@@ -72,7 +72,7 @@ def test_confirmations_are_counted_anew_from_the_new_block(accept: Accept, chain
     assert new.block_hash != old.block_hash
 
 
-def test_a_revert_that_is_taken_back_lets_followers_in_again(
+def test_a_reorganised_revert_admits_followers_again(
     services: Services,
     user: User,
     accept: Accept,

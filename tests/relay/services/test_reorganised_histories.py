@@ -287,7 +287,7 @@ def owners(
 
 
 @pytest.mark.parametrize("seed", _HISTORIES)
-def test_after_any_history_the_books_are_what_the_final_chain_says(
+def test_after_any_history_the_ledger_agrees_with_the_final_chain(
     seed: int,
     services: Services,
     chain: Chain,

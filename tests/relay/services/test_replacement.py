@@ -332,7 +332,7 @@ def test_above_the_cap_the_call_waits_until_the_chain_is_cheaper(
     assert find_differences() == []
 
 
-def test_a_node_that_wants_more_than_todays_fees_gets_an_eighth_more_each_time(
+def test_a_node_that_requires_higher_fees_gets_an_eighth_more_on_each_retry(
     user: User, accept: Accept, calm: Chain, node: FaultyClient, settle: Callable[[], int]
 ) -> None:
     row = accept()

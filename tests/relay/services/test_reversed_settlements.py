@@ -31,7 +31,7 @@ def _cashback(user: User) -> None:
 
 
 @pytest.mark.usefixtures("_cashback")
-def test_a_success_whose_block_is_gone_is_undone_and_sent_again(
+def test_a_success_in_a_removed_block_is_undone_and_resent(
     user: User, accept: Accept, settle: Settle, chain: Chain
 ) -> None:
     row = accept()
@@ -101,9 +101,7 @@ def test_the_same_block_again_changes_nothing(accept: Accept, settle: Settle, ch
     assert not ReversedSettlement.objects.exists()
 
 
-def test_a_chain_that_is_shorter_for_a_moment_says_nothing_yet(
-    user: User, accept: Accept, chain: Chain
-) -> None:
+def test_a_temporarily_shorter_chain_decides_nothing(user: User, accept: Accept, chain: Chain) -> None:
     snapshot = chain.snapshot()
     row = accept()
     broadcast_all()

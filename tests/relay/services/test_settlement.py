@@ -128,7 +128,7 @@ def test_a_repeat_after_a_failure_is_a_new_generation(
         assert report.status == status
 
 
-def test_a_call_that_somebody_else_executed_first_costs_burned_gas(
+def test_a_call_executed_first_by_another_sender_costs_burned_gas(
     user: User, accept: Accept, new_call: Callable[..., RelayCall], chain: Chain, settle: Callable[[], int]
 ) -> None:
     before, call = balance_of(user), new_call()
@@ -205,7 +205,7 @@ def test_a_revert_that_cannot_be_explained_yet_waits(
     assert (row.status, row.terminal_status) == ("Failed", "")
 
 
-def test_a_key_manager_that_stops_answering_holds_nothing_up(
+def test_an_unresponsive_key_manager_delays_no_other_settlement(
     user: User,
     accept: Accept,
     node: FaultyClient,
@@ -222,7 +222,7 @@ def test_a_key_manager_that_stops_answering_holds_nothing_up(
     assert balance_of(user).held == 0
 
 
-def test_a_revert_that_nobody_can_explain_is_settled_as_failed_after_a_while(
+def test_an_unexplained_revert_is_settled_as_failed_after_a_while(
     user: User,
     accept: Accept,
     chain: Chain,
@@ -253,7 +253,9 @@ def test_a_revert_that_nobody_can_explain_is_settled_as_failed_after_a_while(
     assert find_differences() == []
 
 
-def test_a_call_that_would_pass_again_says_so(accept: Accept, flaky: Flaky, chain: Chain) -> None:
+def test_a_call_that_would_now_succeed_is_reported_as_such(
+    accept: Accept, flaky: Flaky, chain: Chain
+) -> None:
     row = accept(payload=execute_payload(flaky.address))
     flaky.flip()
     broadcast_all()
@@ -266,7 +268,7 @@ def test_a_call_that_would_pass_again_says_so(accept: Accept, flaky: Flaky, chai
 
 
 @pytest.mark.django_db(transaction=True)
-def test_settling_at_the_same_moment_charges_once(user: User, accept: Accept, chain: Chain) -> None:
+def test_concurrent_settlement_charges_once(user: User, accept: Accept, chain: Chain) -> None:
     row = accept()
     broadcast_all()
     chain.mine(django_settings.CONFIRMATIONS)

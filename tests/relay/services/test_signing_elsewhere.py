@@ -87,7 +87,7 @@ def test_an_accepted_call_has_the_signers_bytes_and_is_settled(
     assert signers.targets.used_nonces(addresses).keys() == set(addresses)
 
 
-def test_a_call_whose_signature_is_lost_keeps_its_hash_for_whoever_asks_next(
+def test_a_call_with_a_lost_signature_keeps_its_hash_for_the_next_request(
     user: User, new_call: NewCall, signers: RemoteSigners, settle: Callable[[], int]
 ) -> None:
     call = new_call()
@@ -102,7 +102,7 @@ def test_a_call_whose_signature_is_lost_keeps_its_hash_for_whoever_asks_next(
     _assert_no_gap()
 
 
-def test_the_worker_finishes_what_was_left_behind(
+def test_the_worker_signs_unsigned_calls_of_a_crashed_process(
     user: User, new_call: NewCall, settle: Callable[[], int]
 ) -> None:
     with away(), pytest.raises(SignerUnavailable):
@@ -166,7 +166,7 @@ def test_while_the_signer_is_known_to_be_silent_nothing_is_taken(
     assert unsigned.waiting().calls == 2
 
 
-def test_a_signer_that_stands_still_for_longer_than_a_call_may_wait_signs_nothing_when_it_goes_on(
+def test_a_signer_that_stalls_past_the_deadline_signs_nothing_on_resuming(
     user: User,
     new_call: NewCall,
     chain: Chain,
@@ -237,7 +237,7 @@ def test_a_key_is_replaced_without_a_lost_call(
     _assert_no_gap()
 
 
-def test_a_call_that_the_signers_policy_refuses_gets_a_clear_answer_and_leaves_nothing(
+def test_a_call_refused_by_the_signers_policy_gets_a_clear_error_and_leaves_nothing(
     user: User, new_call: NewCall, signers: RemoteSigners, caplog: pytest.LogCaptureFixture
 ) -> None:
     signers.service._policy = replace(signers.policy, limits=replace(signers.policy.limits, max_gas=21_000))
@@ -249,7 +249,7 @@ def test_a_call_that_the_signers_policy_refuses_gets_a_clear_answer_and_leaves_n
     assert (balance_of(user), CreditHold.objects.count(), UnsignedCall.objects.count()) == (before, 0, 0)
 
 
-def test_a_call_that_was_answered_as_refused_is_not_executed_by_a_signature_that_comes_later(
+def test_a_refused_call_is_not_executed_by_a_late_signature(
     user: User, new_call: NewCall, signers: RemoteSigners, settle: Callable[[], int]
 ) -> None:
     call = new_call()
@@ -272,7 +272,7 @@ def test_a_call_that_was_answered_as_refused_is_not_executed_by_a_signature_that
     _assert_no_gap()
 
 
-def test_a_call_that_another_process_has_stored_keeps_its_hash_for_one_whom_the_signer_refuses(
+def test_a_call_stored_by_another_process_keeps_its_hash_despite_the_signers_refusal(
     user: User, new_call: NewCall, signers: RemoteSigners
 ) -> None:
     call = new_call()
@@ -390,7 +390,7 @@ def test_an_account_nonce_that_the_signer_knows_otherwise_is_used_up_and_not_off
     _assert_no_gap()
 
 
-def test_fees_are_bumped_and_calls_cancelled_without_asking_anybody_inside_a_transaction(
+def test_fees_are_bumped_and_calls_cancelled_without_network_requests_in_a_transaction(
     accept: Accept, chain: Chain, settle: Callable[[], int]
 ) -> None:
     first, second = accept(), accept(channel=7)

@@ -106,7 +106,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("limit", "code"), LIMITS.items())
-def test_a_limit_lets_through_what_reaches_it_and_nothing_above(
+def test_a_limit_allows_calls_up_to_and_including_it(
     services: Services, newcomer: User, new_call: Callable[..., RelayCall], limit: str, code: str
 ) -> None:
     # All calls have one price: on a busy machine, Anvil tells the base fee of a new block late.
@@ -175,7 +175,7 @@ REFUSALS: dict[str, Callable[[Sponsor], None]] = {
 
 
 @pytest.mark.parametrize(("code", "change"), REFUSALS.items())
-def test_what_no_policy_pays_is_refused_and_the_user_pays_only_if_asked_to(
+def test_a_call_without_a_paying_policy_is_refused_unless_it_allows_the_user_to_pay(
     user: User, new_call: Callable[..., RelayCall], code: str, change: Callable[[Sponsor], None]
 ) -> None:
     sponsor = make_sponsor()
@@ -192,7 +192,7 @@ def test_what_no_policy_pays_is_refused_and_the_user_pays_only_if_asked_to(
     assert not SponsoredCall.objects.exists()
 
 
-def test_a_sponsor_never_owes(newcomer: User, new_call: Callable[..., RelayCall]) -> None:
+def test_a_sponsor_never_has_debt(newcomer: User, new_call: Callable[..., RelayCall]) -> None:
     sponsor = make_sponsor(1)
     make_policy(sponsor)
     before = all_rows()
@@ -304,7 +304,7 @@ def prepare(user: User, profile: Profile, choice: SponsorChoice | None) -> Prepa
     return preparation.prepare(caller=caller_of(user), draft=draft, now=timezone.now())
 
 
-def test_prepare_shows_who_would_pay_and_the_quote_binds_it(
+def test_prepare_shows_the_payer_and_the_quote_binds_it(
     newcomer: User, profile: Profile, settle: Settle
 ) -> None:
     sponsor = make_sponsor()
@@ -339,7 +339,7 @@ def test_a_quoted_sponsor_that_is_frozen_pays_nothing(newcomer: User, profile: P
     assert all_rows() == before
 
 
-def test_prepare_tells_why_a_sponsor_does_not_pay(user: User, profile: Profile) -> None:
+def test_prepare_explains_why_a_sponsor_does_not_pay(user: User, profile: Profile) -> None:
     sponsor = make_sponsor()
     make_policy(sponsor, call_credits=1)
     refused = prepare(user, profile, SponsorChoice(sponsor.slug))

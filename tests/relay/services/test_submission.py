@@ -26,7 +26,7 @@ from tests.relay.workers import broadcast_all
 from users.models import User
 
 
-def test_a_call_is_executed_by_the_key_manager_and_charged_what_the_chain_says(
+def test_a_call_is_executed_by_the_key_manager_and_charged_its_cost_on_chain(
     user: User,
     profile: Profile,
     new_call: Callable[..., RelayCall],
@@ -100,7 +100,7 @@ def test_a_call_may_be_held_on_debt_up_to_the_limit(
     assert find_differences() == []
 
 
-def test_nothing_is_lent_beyond_what_was_earned(
+def test_debt_is_limited_by_earned_credits(
     user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     call = new_call()

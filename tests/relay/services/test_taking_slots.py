@@ -56,7 +56,7 @@ def test_a_relayer_of_another_chain_with_the_same_key_takes_no_call_of_this_one(
     assert ask(row)["relayer_id"] in {relayer.pk for relayer in relayers}
 
 
-def test_who_asks_for_a_hold_that_was_placed_is_answered_its_hash(accept: Accept) -> None:
+def test_a_repeated_hold_returns_the_hash_of_its_call(accept: Accept) -> None:
     first, second = accept(channel=1), accept(channel=2)
     for row in (first, second):
         answer = ask(row, key=row.hold.key)
@@ -79,7 +79,7 @@ def test_another_controller_or_key_manager_has_channels_of_its_own(accept: Accep
 
 
 @pytest.mark.parametrize(("percent", "outcome", "maximum"), [(66, "share-used", 1), (67, "taken", None)])
-def test_calls_that_are_mined_and_not_settled_make_the_share_neither_larger_nor_smaller(
+def test_mined_unsettled_calls_do_not_change_the_share(
     accept: Accept, settings: Settings, percent: int, outcome: str, maximum: int | None
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT = 1
@@ -114,7 +114,7 @@ def test_calls_in_flight_and_those_that_failed_are_as_many_as_may_end_without_ef
     assert (answer["outcome"], answer["number"]) == (outcome, maximum)
 
 
-def test_what_failed_for_others_does_not_count(
+def test_failed_calls_of_other_users_do_not_count(
     services: Services,
     accept: Accept,
     create_profile: Callable[..., Profile],
@@ -134,7 +134,7 @@ def test_what_failed_for_others_does_not_count(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_waits_for_a_relayer_waits_for_one_that_takes_calls(
+def test_a_waiting_call_waits_for_a_relayer_that_accepts_calls(
     relayers: list[Relayer], accept: Accept
 ) -> None:
     row = accept()

@@ -100,7 +100,7 @@ def test_the_server_learns_of_the_call_in_a_signed_question_and_its_yes_pays(
 
 
 @pytest.mark.django_db
-def test_prepare_and_execute_ask_once_about_the_same_call(
+def test_prepare_and_execute_send_one_verifier_request_for_the_same_call(
     server: VerifierServer, newcomer: User, profile: Profile
 ) -> None:
     sponsor, version, _ = make_verified(server)
@@ -159,7 +159,7 @@ LIES = {
 
 
 @pytest.mark.django_db
-def test_an_answer_of_another_form_is_none_and_the_next_policy_pays(
+def test_a_malformed_verifier_response_is_ignored_and_the_next_policy_pays(
     server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
 ) -> None:
     sponsor, _, _ = make_verified(server)
@@ -179,7 +179,7 @@ def test_an_answer_of_another_form_is_none_and_the_next_policy_pays(
 
 
 @pytest.mark.django_db
-def test_a_yes_passes_no_limit_of_the_policy_which_is_not_even_asked(
+def test_a_verifiers_approval_overrides_no_limit_and_is_not_requested_beyond_one(
     server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
 ) -> None:
     sponsor, _, _ = make_verified(server, call_credits=1)
@@ -189,7 +189,7 @@ def test_a_yes_passes_no_limit_of_the_policy_which_is_not_even_asked(
 
 
 @pytest.mark.django_db
-def test_only_calls_of_this_sponsor_are_asked_about(
+def test_a_verifier_is_queried_only_about_calls_of_its_sponsor(
     server: VerifierServer, user: User, new_call: NewCall
 ) -> None:
     make_verified(server)
@@ -202,7 +202,7 @@ def test_only_calls_of_this_sponsor_are_asked_about(
 
 
 @pytest.mark.django_db
-def test_a_removed_verifier_is_asked_no_more(
+def test_a_removed_verifier_is_not_queried(
     server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
 ) -> None:
     sponsor, _, _ = make_verified(server)
@@ -241,7 +241,7 @@ def test_a_verifier_has_a_public_https_address(settings: Settings, url: str) -> 
 
 
 @pytest.mark.django_db
-def test_a_name_that_resolves_to_this_machine_is_not_asked(
+def test_a_verifier_name_that_resolves_to_this_machine_is_not_contacted(
     settings: Settings, server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
 ) -> None:
     sponsor, _, _ = make_verified(server)

@@ -111,7 +111,7 @@ def test_without_a_good_voucher_nothing_is_paid(
 
 
 @pytest.mark.django_db
-def test_a_policy_that_wants_no_voucher_uses_none_up(
+def test_a_policy_without_vouchers_uses_none(
     services: Services, newcomer: User, new_call: Callable[..., RelayCall]
 ) -> None:
     issuer = Issuer(services, profiles="all")
@@ -122,7 +122,7 @@ def test_a_policy_that_wants_no_voucher_uses_none_up(
 
 
 @pytest.mark.django_db
-def test_a_bad_voucher_matters_to_no_policy_that_wants_none(
+def test_an_invalid_voucher_does_not_affect_policies_without_vouchers(
     services: Services, newcomer: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     issuer, own = Issuer(services), str(newcomer.profile_address)
@@ -145,7 +145,7 @@ def test_a_bad_voucher_matters_to_no_policy_that_wants_none(
 
 
 @pytest.mark.django_db
-def test_preparing_and_a_call_that_no_relayer_takes_use_no_voucher_up(
+def test_prepare_and_a_call_without_a_relayer_use_no_voucher(
     services: Services, newcomer: User, profile: Profile, new_call: Callable[..., RelayCall]
 ) -> None:
     issuer = Issuer(services)
@@ -170,7 +170,7 @@ def test_preparing_and_a_call_that_no_relayer_takes_use_no_voucher_up(
 
 
 @pytest.mark.django_db
-def test_a_quoted_call_brings_its_voucher_again(
+def test_a_quoted_call_sends_its_voucher_again(
     services: Services, newcomer: User, profile: Profile, refused: Refused
 ) -> None:
     issuer = Issuer(services)

@@ -98,9 +98,7 @@ FOUND_BY: list[tuple[type, tuple[str, ...]]] = [
 ]
 
 
-def test_rows_are_found_by_a_whole_id_of_stripe(
-    staff: Client, fake_of_test: FakeBilling, payer: Payer
-) -> None:
+def test_rows_are_found_by_an_exact_stripe_id(staff: Client, fake_of_test: FakeBilling, payer: Payer) -> None:
     _live(fake_of_test)
     ids = {
         "cus": payer.customer.stripe_customer_id,
@@ -128,7 +126,7 @@ def test_an_operation_is_found_by_the_key_that_stripe_logs(staff: Client, payer:
     assert _search(staff, BillingOperation, secrets.token_hex(4)) == []
 
 
-def test_a_list_asks_the_database_no_more_for_more_rows(
+def test_a_list_runs_no_more_queries_for_more_rows(
     staff: Client, fake_of_test: FakeBilling, payer: Payer
 ) -> None:
     for model in ALL:

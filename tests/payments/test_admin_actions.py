@@ -40,7 +40,7 @@ def test_a_subscription_is_ended_at_once(fake: FakeBilling, subscription: Subscr
     assert not Allowance.objects.filter(ends_at__gt=fake.now()).exists()
 
 
-def test_a_subscription_that_ended_meanwhile_is_reported_and_not_changed(
+def test_a_subscription_that_has_already_ended_is_reported_and_not_changed(
     fake: FakeBilling, user: User, subscription: Subscription
 ) -> None:
     Payer(fake, user).cancel(immediately=True)

@@ -114,7 +114,7 @@ def test_the_effect_is_compared_with_the_rate_in_force_then_and_ends_at_the_next
     assert "0 live subscriptions in USD, which cost 0.00 USD" in page
 
 
-def test_the_first_rate_of_a_currency_says_that_payments_wait_for_it(finance: Client) -> None:
+def test_the_form_for_the_first_rate_of_a_currency_warns_of_waiting_payments(finance: Client) -> None:
     PayoutRate.objects.filter(currency="usd").delete()
     _subscribe("usd", 1_000)
     page = _ask(finance, timezone.now() - timedelta(days=40), rate=500)

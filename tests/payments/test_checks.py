@@ -62,7 +62,7 @@ def test_every_event_that_the_endpoint_does_not_send_is_named(account: FakeBilli
     assert messages(deploy=True) == []
 
 
-def test_what_stripe_does_not_tell_and_that_it_is_away_is_said(account: FakeBilling) -> None:
+def test_the_check_reports_missing_data_and_an_outage_of_stripe(account: FakeBilling) -> None:
     said = _found(deploy=True)
     assert [message.id for message in said] == ["payments.I001"]
     with account.away():
@@ -86,7 +86,7 @@ def test_a_live_key_is_sound_at_stripe(live: str) -> None:
     assert messages(deploy=True) == []
 
 
-def test_a_live_key_is_not_for_another_stripe(live: str, settings: Settings) -> None:
+def test_a_live_key_is_refused_for_another_stripe_server(live: str, settings: Settings) -> None:
     settings.STRIPE_API_BASE = "http://127.0.0.1:4242"
     [(identifier, text)] = messages()
     assert (identifier, "STRIPE_API_BASE" in text, live in text) == ("payments.E001", True, False)
@@ -95,7 +95,7 @@ def test_a_live_key_is_not_for_another_stripe(live: str, settings: Settings) -> 
 
 
 @pytest.mark.parametrize("prefix", ["pk_test_", "pk_live_", "whsec_", "", "SK_LIVE_"])
-def test_what_is_no_secret_key_is_refused_without_quoting_it(settings: Settings, prefix: str) -> None:
+def test_an_invalid_secret_key_is_refused_without_quoting_it(settings: Settings, prefix: str) -> None:
     settings.STRIPE_SECRET_KEY = prefix + secrets.token_hex(12)
     [(identifier, text)] = messages()
     assert identifier == "payments.E001"

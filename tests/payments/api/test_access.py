@@ -26,7 +26,7 @@ def _ask(wallet: Wallet, path: str, method: str, **headers: str) -> Answer:
 
 @each_path
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_without_a_token_one_is_asked_to_sign_in(
+def test_without_a_token_the_error_requires_a_sign_in(
     fake: FakeBilling, anonymous: Wallet, path: str, method: str, slash: str
 ) -> None:
     answer = _ask(anonymous, path, method) if not slash else anonymous.send(method, path + slash)

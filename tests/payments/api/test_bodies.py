@@ -39,7 +39,7 @@ def test_each_fault_is_named_by_its_pointer(fake: FakeBilling, wallet: Wallet, p
 
 
 @pytest.mark.parametrize("currency", ["$", "üsd", 5, "us", "dollars"])
-def test_an_invalid_currency_is_answered_with_an_example(
+def test_the_error_for_an_invalid_currency_has_an_example(
     fake: FakeBilling, wallet: Wallet, currency: Any
 ) -> None:
     answer = wallet.post(UPSERT, {**GOOD, "currency": currency})
@@ -53,7 +53,7 @@ def test_null_is_as_good_as_left_out(fake: FakeBilling, wallet: Wallet) -> None:
     assert_problem(wallet.post(UPSERT, body), 402, "payment-method-required")
 
 
-def test_all_errors_are_answered_at_once(fake: FakeBilling, wallet: Wallet) -> None:
+def test_all_errors_are_returned_at_once(fake: FakeBilling, wallet: Wallet) -> None:
     body = {"subscriptionCost": "2550", "currency": 840, "cancelAtEndOfBillingPeriod": "no"}
     members = assert_problem(wallet.post(UPSERT, body), 400, "invalid-request")
     assert {fault["pointer"] for fault in members["errors"]} == {f"/{name}" for name in GOOD}
@@ -61,7 +61,7 @@ def test_all_errors_are_answered_at_once(fake: FakeBilling, wallet: Wallet) -> N
 
 
 @pytest.mark.parametrize("name", NO_BODIES)
-def test_what_is_no_object_is_refused(fake: FakeBilling, wallet: Wallet, name: str) -> None:
+def test_a_body_that_is_not_an_object_is_refused(fake: FakeBilling, wallet: Wallet, name: str) -> None:
     before = all_rows()
     assert_problem(wallet.post(UPSERT, NO_BODIES[name]), 400, "invalid-request")
     assert all_rows() == before

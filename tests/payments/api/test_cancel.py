@@ -38,7 +38,7 @@ WAYS: dict[str, tuple[Any, str, bool]] = {
 
 
 @pytest.mark.parametrize(("way", "slash"), [*((way, "") for way in WAYS), ("at once by body", "/")])
-def test_the_subscription_ends_as_the_request_says(
+def test_the_subscription_ends_as_requested(
     double: DoubleAccount, running: Payer, wallet: Wallet, way: str, slash: str
 ) -> None:
     body, query, at_once = WAYS[way]
@@ -86,7 +86,7 @@ def test_a_missing_or_contradictory_choice_ends_nothing(
 
 
 @pytest.mark.parametrize("query", ["", "?cancelImmediately=true"])
-def test_a_body_that_is_no_object_is_refused_despite_a_query(
+def test_a_body_that_is_not_an_object_is_refused_despite_a_query(
     running: Payer, wallet: Wallet, nothing_happens: NothingHappens, query: str
 ) -> None:
     with nothing_happens():
@@ -94,7 +94,7 @@ def test_a_body_that_is_no_object_is_refused_despite_a_query(
             assert_problem(delete(wallet, body, query), 400, "invalid-request")
 
 
-def test_a_repeated_cancellation_with_the_period_is_answered_alike(
+def test_a_repeated_cancellation_at_period_end_gets_the_same_response(
     double: DoubleAccount, running: Payer, wallet: Wallet
 ) -> None:
     first = as_specified(cancel(wallet, immediately=False), CANCEL)
@@ -122,7 +122,7 @@ def test_cancelling_creates_no_customer(
     assert double.controls.requests() == []
 
 
-def test_an_unpaid_subscription_ends_at_once_and_the_answer_says_so(
+def test_an_unpaid_subscription_ends_at_once_and_the_response_shows_it(
     double: DoubleAccount, user: User, wallet: Wallet, amount: int
 ) -> None:
     Payer(double, user).with_card(DECLINES)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_the_customer_is_answered_with_its_profile_address(
+def test_the_response_has_the_customer_and_its_profile_address(
     double: DoubleAccount, wallet: Wallet, user: User, slash: str
 ) -> None:
     body = as_specified(wallet.send("post", CUSTOMER + slash), CUSTOMER)
@@ -29,7 +29,7 @@ def test_the_customer_is_answered_with_its_profile_address(
     assert made.metadata["address"] == user.profile_address
 
 
-def test_a_repeat_answers_the_same_customer_and_creates_none(
+def test_a_repeat_returns_the_same_customer_and_creates_none(
     double: DoubleAccount, wallet: Wallet, nothing_happens: NothingHappens
 ) -> None:
     first = as_specified(wallet.send("post", CUSTOMER), CUSTOMER)
@@ -111,7 +111,7 @@ def test_a_head_request_creates_no_setup_intent(
     assert answer.status_code == 405
 
 
-def test_a_user_gets_few_setup_intents_and_card_pages_a_day_and_nobody_elses(
+def test_setup_intents_and_card_pages_are_limited_per_user_and_day(
     double: DoubleAccount, wallet: Wallet, settings: Settings, nothing_happens: NothingHappens
 ) -> None:
     settings.CARD_CAPTURE_RATE = "2/day"

@@ -54,7 +54,7 @@ def test_packs_are_listed_with_all_that_they_give(
     assert by_currency["gbp"]["minimum"] == 30
 
 
-def test_a_bought_pack_is_answered_and_a_repeat_gets_the_same(
+def test_a_bought_pack_is_returned_and_a_repeat_gets_the_same(
     double: DoubleAccount, payer: Payer, wallet: Wallet, pack: CreditPack, rates: dict[str, int]
 ) -> None:
     key = secrets.token_hex(8)
@@ -88,7 +88,7 @@ def test_a_bought_pack_is_answered_and_a_repeat_gets_the_same(
         (NEEDS_CONFIRMATION, "authentication-required", "clientSecret"),
     ],
 )
-def test_a_card_that_cannot_pay_is_402_with_what_the_wallet_needs(
+def test_a_failed_payment_is_402_with_the_data_that_the_wallet_needs(
     double: DoubleAccount, payer: Payer, wallet: Wallet, pack: CreditPack, card: str, code: str, member: str
 ) -> None:
     double.capture(payer.customer.stripe_customer_id, card)
@@ -158,7 +158,7 @@ def test_top_up_is_turned_on_shown_and_turned_off(
     assert not AutoTopUp.objects.filter(withdrawn_at=None).exists()
 
 
-def test_terms_that_are_no_consent_are_refused(
+def test_invalid_terms_of_a_consent_are_refused(
     payer: Payer, wallet: Wallet, pack: CreditPack, nothing_happens: NothingHappens
 ) -> None:
     terms = {"threshold": 2_000, "pack": pack.code, "monthlyLimit": 10_000, "consent": CONSENT}

@@ -14,7 +14,7 @@ PATH = "/api/payments/subscription"
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_a_running_subscription_tells_costs_period_and_that_nothing_is_to_do(
+def test_an_active_subscription_reports_costs_period_and_no_action(
     double: DoubleAccount, payer: Payer, wallet: Wallet, slash: str
 ) -> None:
     upsert(wallet, 2550)

@@ -10,7 +10,7 @@ from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, SETUP_INTENT, SHAPE
 
 
 @pytest.mark.parametrize(("path", "method"), PATHS.items())
-def test_answers_have_the_fields_of_the_specification(description: Any, path: str, method: str) -> None:
+def test_responses_have_the_fields_of_the_specification(description: Any, path: str, method: str) -> None:
     content = description["paths"][path][method]["responses"]["200"]["content"]["application/json"]
     described = resolved(description, content["schema"])
     assert set(described["properties"]) == set(described["required"]) == set(SHAPES[path]["properties"])

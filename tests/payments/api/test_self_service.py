@@ -58,7 +58,7 @@ def test_an_open_invoice_is_listed_and_paid_on_its_page(
     assert payer.payout.stripe_invoice_id == row["invoiceId"]
 
 
-def test_invoices_come_page_by_page_and_are_the_persons_own(
+def test_invoices_are_paginated_and_only_the_users_own(
     double: DoubleAccount, payer: Payer, wallet: Wallet
 ) -> None:
     assert wallet.send("get", INVOICES).body == {"next": None, "results": []}
@@ -141,7 +141,7 @@ def test_the_card_is_read_at_stripe_and_kept_nowhere_here(
 
 
 @pytest.mark.parametrize("ask", [CARD_PAGE, PORTAL_PAGE, RECEIPT_EMAIL])
-def test_a_person_whose_customer_was_deleted_gets_a_page_of_a_new_one(
+def test_a_user_whose_customer_was_deleted_gets_a_page_of_a_new_one(
     double: DoubleAccount, payer: Payer, wallet: Wallet, ask: str
 ) -> None:
     former = payer.customer

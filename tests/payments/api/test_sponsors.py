@@ -85,7 +85,7 @@ def test_a_manager_buys_a_pack_once_and_its_invoice_is_listed(
     assert_problem(invoices(sponsor, wallet, f"/{other}"), 404, "not-found")
 
 
-def test_only_who_manages_the_sponsor_buys_for_it(
+def test_only_managers_of_a_sponsor_buy_for_it(
     double: DoubleAccount, payer: Payer, wallet: Wallet, pack: CreditPack, anonymous: Wallet,
     nothing_happens: NothingHappens,
 ) -> None:  # fmt: skip

@@ -52,7 +52,7 @@ def test_the_amount_is_shown_with_the_currencys_own_symbol(
     assert double.v1.subscriptions.retrieve(body["subscriptionId"]).currency == currency
 
 
-def test_the_same_values_again_answer_the_same_and_change_nothing(
+def test_the_same_values_again_return_the_same_and_change_nothing(
     double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
     first = as_specified(upsert(wallet, amount), UPSERT)
@@ -98,7 +98,7 @@ def test_a_new_subscription_may_end_with_its_first_period(
     assert len(payer.payouts) == 1
 
 
-def test_without_a_card_one_is_asked_for(
+def test_without_a_card_the_error_requires_one(
     double: DoubleAccount, wallet: Wallet, user: User, nothing_happens: NothingHappens
 ) -> None:
     as_specified(wallet.send("get", SETUP_INTENT), SETUP_INTENT)
@@ -117,7 +117,7 @@ def test_a_new_user_without_a_card_becomes_a_customer_and_nothing_more(
     assert [order.path for order in double.controls.requests("POST")] == ["/v1/customers"]
 
 
-def test_a_declined_card_is_answered_with_stripes_decline_code(
+def test_the_error_for_a_declined_card_has_stripes_decline_code(
     double: DoubleAccount, wallet: Wallet, user: User, amount: int
 ) -> None:
     payer = Payer(double, user).with_card(DECLINES)
@@ -137,7 +137,7 @@ def test_a_declined_card_is_answered_with_stripes_decline_code(
     assert payer.payout.amount_minor == amount
 
 
-def test_a_card_that_wants_3_d_secure_is_finished_by_the_wallet(
+def test_a_card_that_requires_3_d_secure_is_confirmed_by_the_wallet(
     double: DoubleAccount, wallet: Wallet, user: User, amount: int
 ) -> None:
     payer = Payer(double, user).with_card(NEEDS_CONFIRMATION)
@@ -217,7 +217,7 @@ FAULTS: dict[str, Callable[[ControlClient], None]] = {
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", FAULTS)
-def test_any_failure_of_stripe_is_a_503_or_the_answer_and_one_charge(
+def test_any_failure_of_stripe_ends_in_503_or_success_and_one_charge(
     double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int, fault: str
 ) -> None:
     FAULTS[fault](double.controls)
@@ -248,7 +248,7 @@ def test_an_unreachable_stripe_is_a_503_and_the_sweep_creates_the_subscription(
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1
 
 
-def test_a_cost_in_major_units_is_answered_by_the_number_to_send(
+def test_the_error_for_a_cost_in_major_units_names_the_number_to_send(
     double: DoubleAccount, wallet: Wallet
 ) -> None:
     for sent, minor in ((25.5, 2550), ("25.50", 2550), (0.99, 99), (1234.56, 123456)):
@@ -259,7 +259,7 @@ def test_a_cost_in_major_units_is_answered_by_the_number_to_send(
     assert not BillingOperation.objects.exists()
 
 
-def test_a_cost_that_is_no_integer_and_may_be_minor_units_names_no_other(wallet: Wallet) -> None:
+def test_the_error_for_an_ambiguous_fractional_cost_names_no_other_number(wallet: Wallet) -> None:
     for sent in ("2550.0", "2550", "1e3", "25.505", -25.5):
         answer = wallet.post(UPSERT, {"subscriptionCost": sent})
         assert answer.status == 400

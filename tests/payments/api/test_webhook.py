@@ -149,7 +149,7 @@ def test_a_forgery_is_refused_and_leaves_no_row(body: bytes, forgery: str) -> No
     ],
     ids=lambda content: content[:24].decode(),
 )
-def test_what_is_signed_and_is_no_event_of_ours_is_refused(content: bytes) -> None:
+def test_a_signed_body_that_is_not_an_event_is_refused(content: bytes) -> None:
     answer = _post(content, signature(content))
     assert (answer.status_code, answer.json()["code"]) == (400, "webhook-refused")
     assert not StripeEvent.objects.exists()
@@ -188,7 +188,7 @@ def test_without_a_secret_every_webhook_is_refused(body: bytes, settings: Any) -
     assert _post(body, header).status_code == 400
 
 
-def test_a_second_delivery_is_answered_200_and_not_stored(body: bytes, fake: FakeBilling) -> None:
+def test_a_second_delivery_returns_200_and_is_not_stored(body: bytes, fake: FakeBilling) -> None:
     _post(body, signature(body))
     before = all_rows()
     answers = [_post(body, signature(body)) for _ in range(3)]
@@ -196,7 +196,7 @@ def test_a_second_delivery_is_answered_200_and_not_stored(body: bytes, fake: Fak
     assert all_rows() == before
 
 
-def test_a_webhook_is_answered_without_calling_stripe(body: bytes, fake: FakeBilling) -> None:
+def test_a_webhook_is_acknowledged_without_calling_stripe(body: bytes, fake: FakeBilling) -> None:
     with fake.away():
         assert _post(body, signature(body)).status_code == 200
     assert not fake.calls

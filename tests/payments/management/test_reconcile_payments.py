@@ -37,7 +37,7 @@ def _run(*options: str) -> tuple[str, int]:
     return printed.getvalue(), 0
 
 
-def test_a_clean_report_counts_what_was_compared(payer: Payer, fake: FakeBilling) -> None:
+def test_a_clean_report_counts_the_compared_objects(payer: Payer, fake: FakeBilling) -> None:
     process_events(fake.events, now=fake.now())
     assert _run() == (
         "Compared: 1 customers, 1 subscriptions, 1 invoices, 1 payouts, 1 allowances.\nNo difference.\n",

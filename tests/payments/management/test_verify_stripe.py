@@ -21,7 +21,7 @@ def test_a_part_of_the_contract_holds_for_the_double_reached_as_stripe_is(
     assert f"{double.server.url}: 3 held, 0 differ." in said.getvalue()
 
 
-def test_what_differs_is_named_with_the_first_line_of_why(tmp_path: Path) -> None:
+def test_a_difference_is_named_with_the_first_line_of_its_cause(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     cases = (
         '<testcase name="a"/><testcase name="b"><failure message="not 1&#10;but 2"/></testcase>'

@@ -342,7 +342,7 @@ class TestPrices:
         assert (item.price.unit_amount, item.quantity) == (2 * half, 1)
 
     @pytest.mark.usefixtures("impatient")
-    def test_while_stripe_is_away_the_last_known_price_is_told_with_its_time(
+    def test_while_stripe_is_down_the_last_known_price_is_shown_with_its_time(
         self, double: DoubleAccount, running: Payer, amount: int, settings: Any
     ) -> None:
         def without_stripe() -> standing.SubscriptionReport:
@@ -415,7 +415,7 @@ class TestUnpaidMonths:
             ("out of band", "not-paid", "off-stripe"),
         ],
     )
-    def test_the_owner_is_told_and_an_upsert_buys_a_month(
+    def test_the_report_notifies_the_owner_and_an_upsert_buys_a_month(
         self,
         double: DoubleAccount,
         running: Payer,
@@ -445,7 +445,7 @@ class TestUnpaidMonths:
         assert running.upsert(amount) == bought
         assert len([row for row in double.v1.charges.list().data if row.paid]) == charged + 1
 
-    def test_a_month_that_the_balance_pays_says_so_and_is_not_replaced(
+    def test_a_month_paid_from_the_balance_is_reported_and_not_replaced(
         self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
     ) -> None:
         self._settle("balance", double, running, clerk)
@@ -495,7 +495,7 @@ class TestPausesAndEnds:
         assert standing.report(user=running.user, now=double.now()).paid_minor == amount
         assert running.payout.amount_minor == amount
 
-    def test_an_end_at_a_date_is_told_and_an_upsert_removes_it(
+    def test_an_end_at_a_date_is_reported_and_an_upsert_removes_it(
         self, double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
     ) -> None:
         ends_at = int(running.subscription.current_period_end.timestamp()) + 10 * DAY
@@ -511,7 +511,7 @@ class TestPausesAndEnds:
         assert running.subscription.cancels_at is None
         assert double.v1.subscriptions.retrieve(_id(running)).cancel_at is None
 
-    def test_a_scheduled_subscription_says_what_works(
+    def test_a_scheduled_subscription_reports_the_possible_actions(
         self, double: DoubleAccount, running: Payer, amount: int
     ) -> None:
         schedule = double.v1.subscription_schedules.create({"from_subscription": _id(running)})

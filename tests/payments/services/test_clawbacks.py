@@ -139,7 +139,7 @@ def test_a_dispute_of_a_part_takes_its_share_whatever_currency_stripe_pays_it_fr
     assert _taken(running) == payout.credits * (part - back) // amount
 
 
-def test_a_refund_of_what_was_reinstated_is_taken_in_full(
+def test_a_refund_of_reinstated_money_is_clawed_back_in_full(
     double: DoubleAccount, running: Payer, amount: int
 ) -> None:
     payment = running.payout.stripe_payment_intent_id

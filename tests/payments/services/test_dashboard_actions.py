@@ -128,7 +128,7 @@ def _assert_every_cent_is_accounted_for(double: DoubleAccount, found_rows: list[
             assert invoice.id not in paid_out
 
 
-def test_the_table_of_actions_is_true_and_everybody_gets_back_to_a_paid_month(
+def test_the_table_of_actions_is_correct_and_every_state_leads_back_to_a_paid_month(
     double: DoubleAccount, rates: dict[str, int]
 ) -> None:
     PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1_000)

@@ -35,7 +35,7 @@ def _payments(double: DoubleAccount, invoice: str) -> list[str]:
     return [str(row.payment.payment_intent) for row in rows]
 
 
-def test_every_item_of_ours_is_told_and_an_upsert_leaves_one(
+def test_every_item_of_ours_is_reported_and_an_upsert_leaves_one(
     double: DoubleAccount, payer: Payer, clerk: Clerk, amount: int
 ) -> None:
     subscription = payer.upsert(amount).stripe_subscription_id

@@ -61,7 +61,7 @@ def test_a_failure_is_kept_with_its_reason_and_the_time_of_the_next_try(
     assert (paid.status, paid.last_error) == ("processed", "")
 
 
-def test_the_sweep_takes_what_is_due_and_leaves_what_is_not(paid: StripeEvent, fake: FakeBilling) -> None:
+def test_the_sweep_processes_only_due_events(paid: StripeEvent, fake: FakeBilling) -> None:
     with fake.away():
         assert events.process_due(now=fake.now()) == 0
     assert events.process_due(now=fake.now()) == 0
@@ -78,7 +78,7 @@ def test_the_sweep_stops_where_stripe_is_away(subscriber: Payer, fake: FakeBilli
     assert StripeEvent.objects.filter(status="received").count() == len(rows) - 1
 
 
-def test_the_sweep_goes_on_until_its_time_is_up(
+def test_the_sweep_runs_until_its_time_limit(
     subscriber: Payer, fake: FakeBilling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(random.randint(51, 60)):
@@ -139,7 +139,7 @@ def test_a_process_killed_at_any_statement_leaves_nothing_half_done_and_the_swee
     assert Payout.objects.count() == CreditEntry.objects.count() == 1
 
 
-def test_the_sweep_finishes_an_event_whose_process_was_killed_after_stripes_answer(
+def test_the_sweep_finishes_an_event_killed_after_stripes_response(
     paid: StripeEvent, fake: FakeBilling
 ) -> None:
     with killed_after("retrieve_invoice"):

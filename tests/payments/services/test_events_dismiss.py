@@ -105,7 +105,7 @@ def test_beat_pays_out_the_invoice_of_a_dismissed_event(
     assert subscriber.balance == subscriber.payout.credits
 
 
-def test_a_dismissed_event_is_no_finding_of_the_reconciliation(
+def test_a_dismissed_event_is_not_a_finding_of_the_reconciliation(
     fake: FakeBilling, subscriber: Payer, failed_event: StripeEvent
 ) -> None:
     repairs.pay_out_missed_invoices(now=fake.now())

@@ -122,7 +122,7 @@ def test_a_refresh_stores_a_cancellation_made_at_stripe(
     assert synchronisation.refresh_subscriptions(now=double.now()) == 0
 
 
-def test_an_invoice_older_than_forty_days_is_not_looked_for(
+def test_an_invoice_older_than_forty_days_is_not_searched_for(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     payer.upsert(amount, cancels=True)

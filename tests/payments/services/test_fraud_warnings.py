@@ -48,7 +48,7 @@ def test_a_warning_is_a_finding_until_the_money_is_returned(
     assert _rules(double) == []
 
 
-def test_staff_are_told_when_it_arrives_and_once(double: DoubleAccount, payer: Payer, payment: str) -> None:
+def test_staff_are_notified_once_when_it_arrives(double: DoubleAccount, payer: Payer, payment: str) -> None:
     told = []
     for _ in range(2):
         double.controls.warn_of_fraud(payment)

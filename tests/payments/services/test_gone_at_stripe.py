@@ -78,7 +78,7 @@ def _try(act: Act, payer: Payer) -> int:
 
 @each_begin
 @pytest.mark.parametrize("then", [_subscribe, _cancel, _set_up, _report, _process])
-def test_who_is_deleted_as_a_customer_goes_on_as_a_new_one(
+def test_a_deleted_customer_is_replaced_by_a_new_one(
     fake: FakeBilling, user: User, begin: Act, then: Act
 ) -> None:
     payer = Payer(fake, user).with_card()
@@ -108,7 +108,7 @@ def _detach_cards(double: DoubleAccount, payer: Payer) -> None:
 
 @each_begin
 @pytest.mark.parametrize("lose", [_archive_product_and_prices, _detach_cards])
-def test_whatever_is_archived_or_detached_nothing_breaks_and_the_subscription_goes_on(
+def test_archived_and_detached_objects_leave_the_subscription_active(
     double: DoubleAccount, payer: Payer, lose: Callable[..., None], begin: Act
 ) -> None:
     double.controls.after_retries("leave")
@@ -121,7 +121,9 @@ def test_whatever_is_archived_or_detached_nothing_breaks_and_the_subscription_go
     assert _try(_cancel, payer) == 200
 
 
-def test_a_deleted_customer_stays_in_history_and_is_no_finding(double: DoubleAccount, payer: Payer) -> None:
+def test_a_deleted_customer_stays_in_history_and_is_not_a_finding(
+    double: DoubleAccount, payer: Payer
+) -> None:
     payer.upsert(AMOUNT)
     former = payer.customer
     double.delete_customer(former.stripe_customer_id)
@@ -143,7 +145,7 @@ def test_a_customer_that_the_account_never_had_is_not_taken_for_deleted(
     assert Customer.objects.get().deleted_at is None
 
 
-def test_a_product_that_was_deleted_is_made_anew_although_this_process_had_made_it(
+def test_a_deleted_product_is_created_again_even_by_the_same_process(
     double: DoubleAccount, payer: Payer
 ) -> None:
     client = get_billing_client()
@@ -172,7 +174,7 @@ def test_an_abandoned_command_of_a_deleted_customer_is_closed(fake: FakeBilling,
     assert begun.status == "refused"
 
 
-def test_a_row_that_stayed_live_at_a_deleted_customer_does_not_keep_its_owner_from_subscribing(
+def test_an_active_row_of_a_deleted_customer_does_not_block_a_new_subscription(
     fake: FakeBilling, user: User
 ) -> None:
     payer = Payer(fake, user).with_card()

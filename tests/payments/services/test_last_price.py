@@ -33,7 +33,7 @@ def _be_away() -> None:
 
 
 @pytest.mark.parametrize("change", [_double_the_amount, _fail_the_renewal])
-def test_a_preview_that_a_change_overtakes_is_not_told_later(
+def test_a_preview_overtaken_by_a_change_is_not_shown(
     double: DoubleAccount, payer: Payer, amount: int, change: Callable[[DoubleAccount, Payer], None]
 ) -> None:
     payer.upsert(amount)

@@ -54,7 +54,7 @@ def _begin_another(operation: BillingOperation, *, now: datetime) -> BillingOper
     return operations.begin(user=operation.user, kind=kind, parameters={}, now=now)
 
 
-def test_what_stripe_refuses_of_a_dead_process_is_no_refusal_of_the_next_request(
+def test_stripes_refusal_for_a_crashed_process_does_not_fail_the_next_request(
     begun: BillingOperation, fake: FakeBilling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: object) -> str:
@@ -70,7 +70,7 @@ def test_what_stripe_refuses_of_a_dead_process_is_no_refusal_of_the_next_request
     assert _begin_another(begun, now=later).status == "pending"
 
 
-def test_while_stripe_is_away_nothing_is_finished_and_the_next_request_is_told_so(
+def test_while_stripe_is_down_nothing_is_finished_and_the_next_request_gets_503(
     begun: BillingOperation, fake: FakeBilling
 ) -> None:
     later = begun.created_at + operations.ABANDONED_AFTER + MOMENT
@@ -93,7 +93,7 @@ def test_a_request_continues_where_the_operation_in_its_way_has_just_ended(
     assert joined == begun
 
 
-def test_the_sweep_does_not_resume_an_operation_of_a_process_that_may_live(
+def test_the_sweep_does_not_resume_an_operation_of_a_possibly_running_process(
     begun: BillingOperation, fake: FakeBilling
 ) -> None:
     abandoned_at = begun.created_at + operations.ABANDONED_AFTER

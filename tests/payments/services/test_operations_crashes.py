@@ -34,7 +34,7 @@ each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: 
 
 
 @each_command
-def test_the_sweep_finishes_a_command_killed_after_stripes_answer_with_the_same_key(
+def test_the_sweep_finishes_a_command_killed_after_stripes_response_with_its_key(
     double: DoubleAccount, user: User, command: Command
 ) -> None:
     payer = prepared(command, double, user)
@@ -83,7 +83,7 @@ def test_the_users_next_request_finishes_an_abandoned_command(
     ("killed", "command"),
     [(killed_before, CREATE), (killed_after, CREATE), (killed_after, UPDATE), (killed_after, CANCEL)],
 )
-def test_another_change_finishes_what_a_dead_process_has_begun_and_succeeds_when_repeated(
+def test_another_change_finishes_a_crashed_one_and_succeeds_on_retry(
     double: DoubleAccount, user: User, command: Command, killed: Callable[[str], AbstractContextManager[None]]
 ) -> None:
     payer, wanted = prepared(command, double, user), AMOUNT + random.randint(1, 99)
@@ -124,7 +124,7 @@ def test_a_second_sweep_changes_nothing(double: DoubleAccount, user: User) -> No
     assert_executed_once(CREATE, double, payer)
 
 
-def test_a_replayed_first_answer_does_not_undo_later_changes(double: DoubleAccount, user: User) -> None:
+def test_a_replayed_first_response_does_not_undo_later_changes(double: DoubleAccount, user: User) -> None:
     """Stripe answers the key as it did the first time: `incomplete`. The holder has confirmed since."""
     payer = Payer(double, user).with_card(NEEDS_CONFIRMATION)
     with killed_after(CREATE.method):

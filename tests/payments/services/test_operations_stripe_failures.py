@@ -186,9 +186,7 @@ def test_while_a_change_is_unfinished_another_one_gets_409(double: DoubleAccount
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1
 
 
-def test_an_invalid_api_key_is_answered_as_unavailable(
-    double: DoubleAccount, payer: Payer, settings: Any
-) -> None:
+def test_an_invalid_api_key_returns_unavailable(double: DoubleAccount, payer: Payer, settings: Any) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_of_somebody_else"
     set_billing_client(None)
     with pytest.raises(BillingUnavailable):

@@ -41,7 +41,7 @@ def _invoice(subscriber: Payer) -> InvoiceState:
 
 
 @pytest.mark.django_db
-def test_a_payout_is_what_was_collected_at_the_rate_in_force(
+def test_a_payout_is_the_collected_amount_at_the_rate_in_force(
     double: DoubleAccount, subscriber: Payer, amount: int, rates: dict[str, int]
 ) -> None:
     process_all_events(double)

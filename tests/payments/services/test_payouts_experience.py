@@ -71,7 +71,7 @@ def test_experience_is_gained_once_however_often_a_payment_is_reported(
     assert ExperienceEntry.objects.count() == 2
 
 
-def test_a_currency_may_be_worth_no_subscriber_experience(fake: FakeBilling, user: User, amount: int) -> None:
+def test_a_currency_may_grant_no_subscriber_experience(fake: FakeBilling, user: User, amount: int) -> None:
     PayoutRate.objects.filter(currency="usd").update(experience_per_minor_unit=0)
     payer = Payer(fake, user).with_card()
     payer.upsert(amount)

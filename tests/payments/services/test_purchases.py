@@ -122,7 +122,7 @@ def test_a_purchase_leaves_the_subscription_and_its_period_alone(
 
 
 @pytest.mark.parametrize("card", [DECLINES, NEEDS_CONFIRMATION])
-def test_a_card_that_cannot_pay_is_told_and_the_same_key_continues(
+def test_a_failed_card_is_reported_and_the_same_key_continues(
     double: DoubleAccount, payer: Payer, pack: CreditPack, rates: dict[str, int], key: str, card: str
 ) -> None:
     double.capture(payer.customer.stripe_customer_id, card)
@@ -155,7 +155,7 @@ def test_without_a_card_nothing_is_ordered(double: DoubleAccount, payer: Payer, 
     assert double.v1.invoices.list().data == []
 
 
-def test_what_gives_nothing_is_refused_before_a_charge(
+def test_a_purchase_without_credits_is_refused_before_a_charge(
     double: DoubleAccount, payer: Payer, pack: CreditPack, refused: Refused
 ) -> None:
     with refused(AmountTooSmall):
@@ -188,7 +188,7 @@ def test_a_key_of_another_purchase_is_refused(
         ("retrieve_invoice", killed_after, "repeat"),
     ],
 )
-def test_a_process_that_dies_charges_once_and_loses_nothing(
+def test_a_crash_charges_once_and_loses_nothing(
     double: DoubleAccount,
     payer: Payer,
     pack: CreditPack,
@@ -233,7 +233,7 @@ def test_an_unpaid_purchase_is_voided_after_a_day_and_its_key_is_closed(
     assert (payer.balance, _charged(double)) == (0, [])
 
 
-def test_a_draft_whose_creation_was_not_answered_is_deleted_when_stripe_has_forgotten_the_key(
+def test_a_draft_without_a_response_is_deleted_after_stripe_forgets_the_key(
     double: DoubleAccount, payer: Payer, pack: CreditPack, key: str
 ) -> None:
     with killed_after("create_purchase"):
@@ -248,7 +248,7 @@ def test_a_draft_whose_creation_was_not_answered_is_deleted_when_stripe_has_forg
     )
 
 
-def test_a_new_key_replaces_what_is_not_paid(
+def test_a_new_key_replaces_an_unpaid_purchase(
     double: DoubleAccount, payer: Payer, pack: CreditPack, amount: int, key: str, rates: dict[str, int]
 ) -> None:
     double.capture(payer.customer.stripe_customer_id, NEEDS_CONFIRMATION)
@@ -327,7 +327,7 @@ def test_tax_is_inside_the_price_and_gives_no_credits_but_the_whole_bonus(
     assert_no_findings(double)
 
 
-def test_deleting_the_account_voids_what_is_not_paid(
+def test_deleting_the_account_voids_unpaid_purchases(
     double: DoubleAccount, payer: Payer, pack: CreditPack
 ) -> None:
     double.capture(payer.customer.stripe_customer_id, NEEDS_CONFIRMATION)
@@ -349,7 +349,7 @@ def test_a_customer_deleted_at_stripe_is_replaced(
     assert payer.balance == _worth(pack, rates)
 
 
-def test_what_changes_between_reads_is_not_applied_twice(
+def test_a_change_between_reads_is_not_applied_twice(
     double: DoubleAccount, payer: Payer, pack: CreditPack, rates: dict[str, int]
 ) -> None:
     with fault_injection() as client:

@@ -49,7 +49,7 @@ def balance_of(sponsor: Sponsor) -> int:
     return CreditAccount.objects.get(sponsor=sponsor).balance
 
 
-def test_the_sponsor_has_the_credits_and_its_payer_neither_credits_nor_experience(
+def test_the_sponsor_gets_the_credits_and_the_payer_neither_credits_nor_experience(
     fake: FakeBilling, payer: Payer, sponsor: Sponsor, pack: CreditPack, rates: dict[str, int]
 ) -> None:
     worth, key = pack.amount_minor * rates["usd"] // 100 + pack.bonus_credits, secrets.token_hex(8)

@@ -29,7 +29,7 @@ def test_the_refresh_finds_a_subscription_that_only_stripe_has(
     assert dict(rows).keys() == {known, hats}
 
 
-def test_the_refresh_finds_all_that_no_webhook_told(
+def test_the_refresh_finds_every_change_without_a_webhook(
     double: DoubleAccount, running: Payer, clerk: Clerk
 ) -> None:
     clerk.change(
@@ -43,7 +43,7 @@ def test_the_refresh_finds_all_that_no_webhook_told(
     assert Payout.objects.count() == 1
 
 
-def test_one_that_stripe_refuses_holds_up_no_other_that_is_live_only_here(
+def test_a_refusal_of_stripe_does_not_delay_other_subscriptions_active_only_here(
     double: DoubleAccount, running: Payer, amount: int
 ) -> None:
     other = Payer(double, UserFactory.create()).with_card()

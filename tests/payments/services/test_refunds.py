@@ -65,7 +65,7 @@ def send(fake: FakeBilling, refund: Refund) -> Refund:
 
 
 @pytest.mark.parametrize("is_spent", [False, True])
-def test_what_was_shown_is_what_happens_once_stripe_reports_it(
+def test_the_previewed_effect_happens_once_stripe_reports_the_refund(
     fake: FakeBilling, payer: Payer, amount: int, is_spent: bool
 ) -> None:
     gave = payer.payout.credits
@@ -101,14 +101,14 @@ def test_what_was_shown_is_what_happens_once_stripe_reports_it(
 
 
 @pytest.mark.parametrize("amount_minor", [0, -1, 10**9])
-def test_nobody_is_offered_to_refund_nothing_or_more_than_was_paid(
+def test_no_refund_of_nothing_or_more_than_the_payment_is_offered(
     fake: FakeBilling, payer: Payer, amount_minor: int
 ) -> None:
     with pytest.raises(NotRefundable):
         preview(fake, payer, amount_minor)
 
 
-def test_above_the_limit_stripe_is_asked_only_when_another_role_agrees(
+def test_above_the_limit_the_refund_is_sent_only_after_approval_of_another_role(
     fake: FakeBilling, payer: Payer, amount: int, settings: Settings
 ) -> None:
     settings.APPROVAL_LIMITS["refunds"]["actor"] = amount - 1
@@ -123,7 +123,7 @@ def test_above_the_limit_stripe_is_asked_only_when_another_role_agrees(
     )
 
 
-def test_a_request_is_refused_where_money_was_returned_meanwhile(
+def test_a_request_is_refused_after_a_concurrent_refund(
     fake: FakeBilling, payer: Payer, amount: int, settings: Settings
 ) -> None:
     settings.APPROVAL_LIMITS["refunds"]["actor"] = amount - 1
@@ -168,7 +168,7 @@ def test_while_stripe_is_away_the_refund_waits_and_is_then_made_once(
     assert fake.refunded(payer.payout.stripe_payment_intent_id) == amount
 
 
-def test_what_stripe_refuses_is_closed_and_moves_nothing(
+def test_a_refund_refused_by_stripe_is_closed_and_moves_nothing(
     fake: FakeBilling, payer: Payer, amount: int
 ) -> None:
     ask(preview(fake, payer))
@@ -184,7 +184,7 @@ def test_what_stripe_refuses_is_closed_and_moves_nothing(
     assert preview(fake, payer).amount_minor == amount - 1
 
 
-def test_support_sees_what_it_takes_back_and_sends_exactly_that(
+def test_support_previews_the_clawback_and_sends_exactly_that_refund(
     fake: FakeBilling, payer: Payer, amount: int
 ) -> None:
     url = f"/admin/payments/payout/{payer.payout.pk}/refund/"

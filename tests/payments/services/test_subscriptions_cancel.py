@@ -48,7 +48,7 @@ def test_a_cancellation_with_the_period_keeps_the_subscription_until_then(
     assert running.quota().reset_date == -1
 
 
-def test_a_subscription_that_ended_at_stripe_meanwhile_is_answered_as_ended(
+def test_a_subscription_that_already_ended_at_stripe_is_returned_as_ended(
     double: DoubleAccount, running: Payer
 ) -> None:
     double.v1.subscriptions.cancel(running.subscription.stripe_subscription_id)

@@ -33,7 +33,7 @@ def test_another_amount_replaces_the_one_item_and_is_paid_from_the_next_period(
     assert len(double.v1.subscriptions.retrieve(made.stripe_subscription_id)["items"].data) == 1
 
 
-def test_a_subscription_that_ended_at_stripe_meanwhile_is_created_anew(
+def test_a_subscription_that_already_ended_at_stripe_is_created_again(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     first = payer.upsert(amount)
@@ -45,7 +45,7 @@ def test_a_subscription_that_ended_at_stripe_meanwhile_is_created_anew(
     assert first.ended_at is not None
 
 
-def test_a_past_due_subscription_takes_a_new_amount_and_tells_that_the_card_is_declined(
+def test_a_past_due_subscription_takes_a_new_amount_and_reports_the_declined_card(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     made = payer.upsert(amount)

@@ -62,7 +62,7 @@ def test_different_requests_succeed_or_get_409_and_one_of_them_is_in_force(
     assert len(double.v1.invoices.list().data) == 1
 
 
-def test_concurrent_creations_and_cancellations_leave_at_most_one_live_subscription(
+def test_concurrent_creations_and_cancellations_leave_at_most_one_active_subscription(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     calls = [partial(payer.upsert, amount), partial(payer.cancel, immediately=True)] * 8

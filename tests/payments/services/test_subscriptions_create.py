@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 SUBSCRIPTIONS = "/v1/subscriptions"
 
 
-def test_a_new_subscription_is_stored_as_stripe_answers_it(
+def test_a_new_subscription_is_stored_as_stripe_returns_it(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     made = payer.upsert(amount, "eur")

@@ -97,7 +97,7 @@ def test_the_newer_of_two_cards_pays_in_any_order_of_their_events(
     assert answer.default_payment_method == newest.id
 
 
-def test_an_unconfirmed_payment_is_answered_with_the_same_client_secret_again(
+def test_an_unconfirmed_payment_returns_the_same_client_secret_again(
     double: DoubleAccount, user: User, amount: int
 ) -> None:
     payer = Payer(double, user).with_card(NEEDS_CONFIRMATION)

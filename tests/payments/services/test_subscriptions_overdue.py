@@ -62,7 +62,7 @@ def test_the_same_card_that_pays_again_makes_it_active_and_pays_out(
 
 
 @pytest.mark.parametrize("status", ["past_due", "unpaid"])
-def test_a_card_that_is_declined_is_told_with_its_reason_as_often_as_it_is_asked_and_another_one_heals(
+def test_a_declined_card_is_reported_with_its_reason_on_every_read_until_another_card_pays(
     double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int, status: str
 ) -> None:
     overdue(status)
@@ -77,7 +77,7 @@ def test_a_card_that_is_declined_is_told_with_its_reason_as_often_as_it_is_asked
     assert charges(double) == [amount, amount]
 
 
-def test_what_a_bank_declines_off_session_for_want_of_a_confirmation_is_confirmed_by_the_owner(
+def test_an_off_session_decline_that_needs_confirmation_is_confirmed_by_the_owner(
     double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int
 ) -> None:
     overdue("past_due")
@@ -120,7 +120,7 @@ def test_a_cancellation_with_a_date_at_stripe_is_seen_and_taken_back(
     assert payer.upsert(amount, cancels=True).cancels_at_period_end
 
 
-def test_a_setup_intent_asks_for_cards_whatever_the_account_offers(
+def test_a_setup_intent_requests_cards_regardless_of_the_accounts_methods(
     double: DoubleAccount, payer: Payer
 ) -> None:
     secret = customers.setup_secret(user=payer.user, now=double.now())
@@ -129,7 +129,7 @@ def test_a_setup_intent_asks_for_cards_whatever_the_account_offers(
 
 
 @pytest.mark.parametrize("status", ["past_due", "unpaid"])
-def test_the_report_tells_what_is_open_why_and_what_to_do(
+def test_the_report_shows_the_open_amount_its_cause_and_the_action(
     double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int, status: str
 ) -> None:
     made = overdue(status)
@@ -159,7 +159,7 @@ def test_the_report_tells_what_is_open_why_and_what_to_do(
     assert report() == ("canceled", amount, 0, "", "subscribe")
 
 
-def test_the_report_tells_from_when_a_changed_amount_counts_and_changes_nothing(
+def test_the_report_shows_when_a_new_amount_applies_and_changes_nothing(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     payer.upsert(amount)
@@ -173,6 +173,8 @@ def test_the_report_tells_from_when_a_changed_amount_counts_and_changes_nothing(
     assert standing.report(user=payer.user, now=double.now()).next_minor is None
 
 
-def test_who_never_subscribed_has_no_subscription_to_report(double: DoubleAccount, payer: Payer) -> None:
+def test_a_user_who_never_subscribed_has_no_subscription_to_report(
+    double: DoubleAccount, payer: Payer
+) -> None:
     with pytest.raises(NoSubscription):
         standing.report(user=payer.user, now=double.now())

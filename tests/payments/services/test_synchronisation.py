@@ -49,7 +49,7 @@ def test_a_snapshot_read_before_a_refund_does_not_give_credits_again(
     assert running.balance == running.payout.credits - taken
 
 
-def test_the_answer_to_a_command_is_read_again_where_another_process_wrote_meanwhile(
+def test_the_response_to_a_command_is_read_again_after_a_concurrent_write(
     double: DoubleAccount, running: Payer, amount: int
 ) -> None:
     """The dashboard changes the subscription right after our command, and its webhook is processed first."""
@@ -68,7 +68,7 @@ def test_the_answer_to_a_command_is_read_again_where_another_process_wrote_meanw
     assert (changed.amount_minor, changed.cancels_at_period_end) == (3 * amount, True)
 
 
-def test_older_answers_that_are_written_late_do_not_make_a_newer_one_stale(
+def test_older_responses_written_late_do_not_make_a_newer_one_stale(
     double: DoubleAccount, running: Payer
 ) -> None:
     subscription_id = running.subscription.stripe_subscription_id
@@ -86,7 +86,7 @@ def test_older_answers_that_are_written_late_do_not_make_a_newer_one_stale(
     assert client.calls["retrieve_subscription"] == 1
 
 
-def test_an_older_answer_that_is_written_late_does_not_undo_a_newer_one(
+def test_an_older_response_written_late_does_not_undo_a_newer_one(
     double: DoubleAccount, running: Payer
 ) -> None:
     subscription_id = running.subscription.stripe_subscription_id
@@ -100,7 +100,7 @@ def test_an_older_answer_that_is_written_late_does_not_undo_a_newer_one(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_older_answer_waits_until_a_newer_one_is_written_and_is_stale_then(
+def test_an_older_response_waits_for_a_newer_one_and_is_then_stale(
     double: DoubleAccount, running: Payer
 ) -> None:
     subscription_id, customer = running.subscription.stripe_subscription_id, running.customer
@@ -125,7 +125,7 @@ def test_an_older_answer_waits_until_a_newer_one_is_written_and_is_stale_then(
     assert running.subscription.cancels_at_period_end
 
 
-def test_an_answer_that_changes_nothing_makes_earlier_requests_stale(
+def test_a_response_without_changes_makes_earlier_requests_stale(
     double: DoubleAccount, running: Payer
 ) -> None:
     """Stripe goes there and back: who read the state between must not write it after who read the last one."""

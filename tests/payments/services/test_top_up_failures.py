@@ -70,7 +70,7 @@ def _pause(payer: Payer) -> None:
 
 
 @pytest.mark.parametrize(("end", "has_card"), [(_withdraw, False), (_pause, True)])
-def test_a_consent_that_ended_before_a_worker_goes_on_pays_nothing_and_gets_no_other_reason(
+def test_a_consent_ended_before_a_worker_resumes_pays_nothing_and_keeps_its_reason(
     double: DoubleAccount, payer: Payer, consent: Consent, end: Callable[[Payer], None], has_card: bool
 ) -> None:
     consent()

@@ -45,7 +45,7 @@ def test_a_consent_that_was_withdrawn_keeps_its_time(
     assert list(AutoTopUp.objects.order_by("pk").values_list("withdrawn_at", flat=True)) == [first, None]
 
 
-def test_what_others_buy_and_what_the_user_buys_by_hand_leave_the_limit_alone(
+def test_purchases_of_others_and_manual_purchases_do_not_use_the_limit(
     double: DoubleAccount, payer: Payer, pack: CreditPack, consent: Consent
 ) -> None:
     other = Payer(double, UserFactory.create()).with_card()
@@ -69,7 +69,9 @@ def test_the_limit_may_be_spent_whole_and_in_its_own_currency(
     assert [top_ups.run(now=now + number * AGAIN) for number in range(3, 5)] == [1, 0]
 
 
-def test_what_could_not_be_paid_is_not_spent(double: DoubleAccount, payer: Payer, consent: Consent) -> None:
+def test_a_failed_payment_does_not_use_the_limit(
+    double: DoubleAccount, payer: Payer, consent: Consent
+) -> None:
     consent(limit=PRICE)
     double.capture(payer.customer.stripe_customer_id, DECLINES)
     assert run(double) == 0
@@ -79,7 +81,7 @@ def test_what_could_not_be_paid_is_not_spent(double: DoubleAccount, payer: Payer
     assert run(double, after=AGAIN) == 1
 
 
-def test_while_the_user_buys_by_hand_nothing_is_bought_and_that_purchase_is_left_alone(
+def test_during_a_manual_purchase_no_top_up_is_bought_and_it_stays_unchanged(
     double: DoubleAccount,
     payer: Payer,
     pack: CreditPack,

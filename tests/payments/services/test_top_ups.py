@@ -174,7 +174,7 @@ def test_other_terms_of_the_pack_need_another_consent(
         (killed_after, "pay_invoice"),
     ],
 )
-def test_a_worker_that_dies_buys_once(
+def test_a_crashed_worker_buys_once(
     double: DoubleAccount, payer: Payer, consent: Consent, at: Callable[..., object], method: str
 ) -> None:
     consent(threshold=100)
@@ -187,7 +187,7 @@ def test_a_worker_that_dies_buys_once(
 
 
 @pytest.mark.parametrize("method", ["create_purchase", "pay_invoice"])
-def test_a_worker_that_dies_before_days_of_standstill_buys_once(
+def test_a_worker_that_crashes_before_days_of_downtime_buys_once(
     double: DoubleAccount, payer: Payer, consent: Consent, method: str
 ) -> None:
     consent(threshold=100)
@@ -200,7 +200,7 @@ def test_a_worker_that_dies_before_days_of_standstill_buys_once(
     assert len(double.v1.invoices.list().data) == 1
 
 
-def test_a_purchase_by_hand_comes_first(
+def test_a_manual_purchase_has_priority(
     double: DoubleAccount, payer: Payer, pack: CreditPack, consent: Consent
 ) -> None:
     consent(threshold=100)

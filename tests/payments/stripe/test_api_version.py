@@ -15,7 +15,7 @@ def test_the_api_version_is_that_of_the_installed_package_and_of_the_double() ->
     assert lookups.API_VERSION == stripe.api_version == account.API_VERSION
 
 
-def test_a_package_of_another_version_changes_nothing_that_is_asked(
+def test_another_package_version_leaves_the_requests_unchanged(
     double: DoubleAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_ApiVersion, "CURRENT", "2026-08-26.dahlia")

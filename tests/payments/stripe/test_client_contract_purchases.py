@@ -72,7 +72,7 @@ class TestPurchases:
         assert create(has_expired_key=True) == invoice_id
 
     @pytest.mark.parametrize("card", [DECLINES, NEEDS_CONFIRMATION])
-    def test_an_unpaid_invoice_tells_what_it_waits_for_until_it_is_void(
+    def test_an_unpaid_invoice_shows_what_it_awaits_until_it_is_void(
         self, seam: SeamCase, customer_id: str, key: Key, amount: int, card: str
     ) -> None:
         seam.account.capture(customer_id, card)
@@ -87,9 +87,7 @@ class TestPurchases:
             seam.client.void_invoice(invoice_id=invoice_id)
         assert seam.client.retrieve_invoice(invoice_id=invoice_id).status == "void"
 
-    def test_a_draft_that_is_voided_is_gone(
-        self, seam: SeamCase, customer_id: str, key: Key, amount: int
-    ) -> None:
+    def test_a_voided_draft_is_deleted(self, seam: SeamCase, customer_id: str, key: Key, amount: int) -> None:
         invoice_id = seam.client.create_purchase(
             customer_id=customer_id, amount_minor=amount, currency="usd", key=key()
         )

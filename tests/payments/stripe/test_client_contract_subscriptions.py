@@ -37,7 +37,7 @@ class TestCreatingSubscriptions:
         assert invoice.payment_intent_id.startswith("pi_")
         assert invoice.paid_at is not None
 
-    def test_a_key_creates_one_subscription_and_answers_its_current_state(
+    def test_a_key_creates_one_subscription_and_returns_its_current_state(
         self, seam: SeamCase, begin: Begin, key: Key, customer_id: str
     ) -> None:
         first = key()
@@ -181,7 +181,7 @@ class TestChangingSubscriptions:
         ended = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
         assert (ended.status, ended.ended_at) == ("canceled", made.current_period_end)
 
-    def test_a_repeated_cancellation_gets_the_same_answer(
+    def test_a_repeated_cancellation_gets_the_same_response(
         self, seam: SeamCase, begin: Begin, key: Key
     ) -> None:
         made = begin()
@@ -241,9 +241,7 @@ class TestNextCharges:
         assert invoice.collected_minor == 2 * amount
         assert (renewed.latest_invoice, invoice.settlement) == ("collected", "collected")
 
-    def test_a_customer_tells_whom_it_was_made_for_until_it_is_deleted(
-        self, seam: SeamCase, key: Key
-    ) -> None:
+    def test_a_customer_names_its_profile_until_it_is_deleted(self, seam: SeamCase, key: Key) -> None:
         address = "0x" + secrets.token_hex(20)
         made = seam.client.create_customer(profile_address=address, user_id="7", key=key())
         assert seam.client.customer_made_for(customer_id=made) == address

@@ -383,12 +383,12 @@ def test_every_rule_has_a_difference_that_breaks_it() -> None:
     assert {rule for _, rule, _ in SEEDS} == set(Rule)
 
 
-def test_the_runbook_says_what_to_do_about_every_rule() -> None:
+def test_the_runbook_has_a_step_for_every_rule() -> None:
     explained = {name for cells in rows(DOCS / "runbook.md") for name in code_spans(cells[0])}
     assert set(Rule.values) <= explained
 
 
-def test_a_lost_invoice_tells_what_it_would_have_paid_out(scene: Scene) -> None:
+def test_the_finding_of_a_lost_invoice_names_the_missing_payout(scene: Scene) -> None:
     _lost_invoice(scene)
     (finding,) = scene.findings()
     assert finding["have"] == f"no payout of {scene.first.credits} credits"

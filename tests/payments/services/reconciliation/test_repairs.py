@@ -19,7 +19,7 @@ from tests.payments.webhook_events import process_all_events
 pytestmark = pytest.mark.django_db
 
 
-def test_a_refund_whose_event_counts_as_delivered_is_clawed_back_by_the_nightly_task(
+def test_a_refund_marked_as_delivered_is_clawed_back_by_the_nightly_task(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     payer.upsert(amount)

@@ -62,7 +62,7 @@ class TestOverTheWire:
         assert (run.counts["customers"], run.counts["invoices"], run.counts["subscriptions"]) == (2, 4, 1)
         assert run.counts["payments refunded or disputed"] == 2
 
-    def test_a_card_that_was_declined_and_a_subscription_that_expired_unpaid_are_no_difference(
+    def test_a_declined_card_and_an_expired_unpaid_subscription_are_not_differences(
         self, double: DoubleAccount, user: User, amount: int
     ) -> None:
         payer = Payer(double, user).with_card(DECLINES)
@@ -76,7 +76,7 @@ class TestOverTheWire:
         assert list(get_billing_client().live_subscriptions()) == []
         assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == []
 
-    def test_another_deployments_customer_for_the_same_profile_is_no_difference(
+    def test_another_deployments_customer_for_the_same_profile_is_not_a_difference(
         self, double: DoubleAccount, payer: Payer
     ) -> None:
         metadata = {"user": str(payer.user.pk + 1), "address": payer.user.profile_address or ""}
@@ -85,7 +85,7 @@ class TestOverTheWire:
         double.v1.customers.update(made.id, {"metadata": {"user": str(payer.user.pk)}})
         assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == ["customer-missing"]
 
-    def test_what_was_lost_is_found_and_repaired(
+    def test_lost_objects_are_found_and_repaired(
         self, double: DoubleAccount, payer: Payer, amount: int
     ) -> None:
         payer.upsert(amount)
@@ -121,7 +121,7 @@ class TestWhatIsNotMissedYet:
             run = reconciliation.reconcile(now=fake.now() + timedelta(minutes=14, seconds=1), minutes=minutes)
             assert _rules(run) == rules
 
-    def test_a_webhook_that_comes_in_between_two_looks_leaves_no_difference(
+    def test_a_webhook_between_two_reads_leaves_no_difference(
         self, fake: FakeBilling, subscriber: Payer
     ) -> None:
         fake.refund(subscriber.payout.stripe_payment_intent_id)
@@ -139,7 +139,7 @@ class TestWhatIsNotMissedYet:
         assert _rules(run) == []
         assert Clawback.objects.exists()
 
-    def test_what_begins_between_two_looks_is_left_to_the_next_run(
+    def test_objects_created_between_two_reads_are_left_to_the_next_run(
         self, fake: FakeBilling, subscriber: Payer
     ) -> None:
         lost = fake.refund(subscriber.payout.stripe_payment_intent_id, 200)
@@ -163,7 +163,7 @@ class TestWhatIsNotMissedYet:
             "subscription-differs",
         ]
 
-    def test_less_than_a_credit_is_no_missing_payout_and_yet_told(
+    def test_an_amount_below_one_credit_is_reported_but_not_as_a_missing_payout(
         self, fake: FakeBilling, user: User
     ) -> None:
         PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1)
@@ -195,9 +195,7 @@ class TestWhatIsNotMissedYet:
         assert _rules(reconciliation.reconcile(now=fake.now(), days=9)) == []
         assert fake.calls["retrieve_invoice"] == 1
 
-    def test_money_that_went_back_long_ago_is_found_whatever_the_window(
-        self, fake: FakeBilling, subscriber: Payer
-    ) -> None:
+    def test_old_refunds_are_found_for_any_window(self, fake: FakeBilling, subscriber: Payer) -> None:
         subscriber.cancel(immediately=True)
         fake.refund(subscriber.payout.stripe_payment_intent_id)
         fake.pass_time(150 * DAY)
@@ -214,7 +212,9 @@ class TestRepairing:
         assert run.counts["repaired"] == 0
         assert all_rows() == before
 
-    def test_what_cannot_be_paid_out_stays_found(self, fake: FakeBilling, user: User, amount: int) -> None:
+    def test_a_payout_that_cannot_be_made_stays_a_finding(
+        self, fake: FakeBilling, user: User, amount: int
+    ) -> None:
         PayoutRate.objects.filter(currency="usd").delete()
         payer = Payer(fake, user).with_card()
         payer.upsert(amount)
@@ -224,7 +224,7 @@ class TestRepairing:
         assert run.findings[0]["have"] == "no payout, because no rate is in force"
         assert not CreditEntry.objects.exists()
 
-    def test_without_being_told_to_nothing_is_changed(self, fake: FakeBilling, subscriber: Payer) -> None:
+    def test_without_the_repair_option_nothing_is_changed(self, fake: FakeBilling, subscriber: Payer) -> None:
         fake.refund(subscriber.payout.stripe_payment_intent_id)
         before = all_rows()
         assert _rules(reconciliation.reconcile(now=fake.now() + HOUR)) == ["clawback-sum"]
@@ -232,7 +232,7 @@ class TestRepairing:
 
 
 class TestRuns:
-    def test_a_run_that_breaks_off_stays_unfinished(self, fake: FakeBilling, subscriber: Payer) -> None:
+    def test_an_aborted_run_stays_unfinished(self, fake: FakeBilling, subscriber: Payer) -> None:
         with fault_injection() as client:
             client.before["refunded_or_disputed_since"] = _away
             with pytest.raises(BillingUnavailable):
@@ -240,7 +240,7 @@ class TestRuns:
         run = ReconciliationRun.objects.get()
         assert (run.finished_at, run.findings) == (None, [])
 
-    def test_nothing_is_asked_inside_a_transaction(self, fake: FakeBilling, subscriber: Payer) -> None:
+    def test_no_request_is_sent_inside_a_transaction(self, fake: FakeBilling, subscriber: Payer) -> None:
         fake.refund(subscriber.payout.stripe_payment_intent_id)
         depth = len(connection.savepoint_ids)
         deeper: list[str] = []

@@ -88,7 +88,7 @@ def test_of_a_wallet_user_only_the_account_state_can_change(support: Client, pro
     assert (user.is_active, user.is_staff, user.is_superuser) == (False, False, False)
 
 
-def test_nobody_is_deleted(support: Client, profile: Profile) -> None:
+def test_users_cannot_be_deleted(support: Client, profile: Profile) -> None:
     signed_in(profile)
     user = User.objects.get(profile_address=profile.profile_address)
 
@@ -110,7 +110,7 @@ def _revoke(client: Client, *sessions: SignInSession) -> Any:
     return confirm(client, "users_signinsession", "revoke", *sessions)
 
 
-def test_support_ends_a_session_and_the_log_says_who(support: Client, profile: Profile) -> None:
+def test_support_ends_a_session_and_the_log_names_the_actor(support: Client, profile: Profile) -> None:
     signed_in(profile)
     ended = SignInSession.objects.get()
     signed_in(profile)

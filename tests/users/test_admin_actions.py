@@ -23,7 +23,7 @@ def test_a_session_is_ended(profile: Profile) -> None:
     assert list(SignInSession.objects.active(now=now())) == [second]
 
 
-def test_all_sessions_of_a_user_are_ended_and_nobody_elses(profile: Profile, chain: FakeChain) -> None:
+def test_only_that_users_sessions_are_ended(profile: Profile, chain: FakeChain) -> None:
     other = chain.create_profile()
     for who in (profile, profile, other):
         signed_in(who)
@@ -35,7 +35,7 @@ def test_all_sessions_of_a_user_are_ended_and_nobody_elses(profile: Profile, cha
     ]
 
 
-def test_what_has_ended_is_left_as_it_ended(profile: Profile) -> None:
+def test_ended_sessions_stay_unchanged(profile: Profile) -> None:
     signed_in(profile)
     SignInSession.objects.update(revoked_at=now(), revoked_reason="signed-out")
     before, session = everything(), SignInSession.objects.get()

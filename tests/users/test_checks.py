@@ -28,7 +28,7 @@ def _external(settings: Any) -> None:
     settings.AUTH_EXTERNAL_ISSUER, settings.AUTH_EXTERNAL_AUDIENCE = "https://id.example", "relay"
 
 
-def test_an_external_issuer_that_is_whole(settings: Any) -> None:
+def test_a_complete_external_issuer_passes_the_check(settings: Any) -> None:
     _external(settings)
 
     assert _ids() == []
@@ -66,7 +66,7 @@ def test_a_domain_that_is_not_the_public_host(settings: Any) -> None:
     ("is_https", "proxies", "expected"),
     [(True, 0, ["users.W003"]), (True, 1, []), (False, 0, [])],
 )
-def test_https_that_no_proxy_is_believed_to_speak(
+def test_https_without_a_trusted_proxy_fails_the_check(
     settings: Any, is_https: bool, proxies: int, expected: list[str]
 ) -> None:
     settings.SECURE_SSL_REDIRECT, settings.TRUSTED_PROXY_COUNT = is_https, proxies

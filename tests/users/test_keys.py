@@ -15,7 +15,7 @@ from tests.users.private_keys import ec_key, pem, rsa_key
 from users.keys import public_key_set, signing_keys
 
 
-def test_keys_come_in_their_order_with_their_thumbprints_and_without_private_parts(settings: Any) -> None:
+def test_keys_are_listed_in_order_with_thumbprints_and_without_private_parts(settings: Any) -> None:
     first, second = ec_key(), ec_key()
     settings.AUTH_SIGNING_KEYS = pem(first) + pem(second)
 
@@ -62,7 +62,7 @@ def test_keys_of_openssl_and_keys_on_one_line_are_read(settings: Any) -> None:
         (pem(ec_key()) * 2, "twice"),
     ],
 )
-def test_what_is_no_usable_key_is_refused(settings: Any, text: str, said: str) -> None:
+def test_an_unusable_key_is_refused(settings: Any, text: str, said: str) -> None:
     settings.AUTH_SIGNING_KEYS = text
 
     with pytest.raises(ImproperlyConfigured, match=said):

@@ -52,7 +52,7 @@ def test_a_number_is_used_once() -> None:
 
 
 @pytest.mark.parametrize("number", ["", "abc", "-1", "１２"])
-def test_another_text_is_no_number(number: str) -> None:
+def test_an_invalid_phone_code_is_refused(number: str) -> None:
     phone = Phone.objects.create(user=member("support"))
     assert not phone.verify_token(number)
     assert Phone.objects.get(pk=phone.pk).throttling_failure_count == 1

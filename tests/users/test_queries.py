@@ -16,7 +16,7 @@ from users.services import sessions
 pytestmark = pytest.mark.django_db
 
 
-def test_of_many_sessions_the_asked_one_is_read_with_its_own_user(profile: Profile, chain: FakeChain) -> None:
+def test_the_requested_session_of_many_is_read_with_its_user(profile: Profile, chain: FakeChain) -> None:
     for signer in (profile, chain.create_profile(), profile):
         signed_in(signer)
     for session in SignInSession.objects.select_related("user"):

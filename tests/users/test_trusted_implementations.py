@@ -74,7 +74,7 @@ def test_an_implementation_is_edited_in_the_admin_and_checked() -> None:
     ],
 )
 @pytest.mark.parametrize("is_proxy", [False, True])
-def test_code_is_trusted_as_what_it_was_vetted_for(
+def test_code_is_trusted_only_for_its_vetted_purpose(
     vetted: list[tuple[str, str]], is_trusted: bool, is_proxy: bool
 ) -> None:
     targets = {name: secrets.token_bytes(20) for name in ("one", "two")}

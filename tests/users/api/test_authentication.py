@@ -31,7 +31,9 @@ def _ask(client: APIClient, header: str) -> Any:
 
 
 @pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER  {}", "{}", " {} "])
-def test_the_token_comes_with_its_scheme_or_bare(client: APIClient, pair: TokenPair, form: str) -> None:
+def test_the_token_is_accepted_with_and_without_its_scheme(
+    client: APIClient, pair: TokenPair, form: str
+) -> None:
     answer = _ask(client, form.format(pair.access))
 
     assert (answer.status_code, answer.json()["address"]) == (200, pair.profile_address)
@@ -65,14 +67,14 @@ def test_authentication_costs_one_query(client: APIClient, pair: TokenPair) -> N
     assert len(queries) == 1
 
 
-def test_a_refresh_token_is_no_access_token(client: APIClient, pair: TokenPair) -> None:
+def test_a_refresh_token_is_not_accepted_as_access_token(client: APIClient, pair: TokenPair) -> None:
     answer = _ask(client, f"Bearer {pair.refresh}")
 
     assert (answer.status_code, answer.json()["code"]) == (401, "access-token-kind-refused")
     assert SignInSession.objects.get().revoked_at is None
 
 
-def test_a_forged_token_is_refused_by_what_is_wrong(client: APIClient, pair: TokenPair) -> None:
+def test_the_refusal_of_a_forged_token_names_its_defect(client: APIClient, pair: TokenPair) -> None:
     answer = _ask(client, f"Bearer {forged_token(header={'kid': secrets.token_hex(8)})}")
 
     assert (answer.status_code, answer.json()["code"]) == (401, "access-token-key-unknown")
@@ -87,7 +89,9 @@ def test_an_ended_session_ends_its_access_tokens_at_once(client: APIClient, pair
     assert (answer.status_code, answer.json()["code"]) == (401, "session-ended")
 
 
-def test_a_session_that_ran_out_or_is_gone_ends_its_access_tokens(client: APIClient, pair: TokenPair) -> None:
+def test_an_expired_or_deleted_session_invalidates_its_access_tokens(
+    client: APIClient, pair: TokenPair
+) -> None:
     SignInSession.objects.update(expires_at=now())
     assert _ask(client, f"Bearer {pair.access}").json()["code"] == "session-ended"
 

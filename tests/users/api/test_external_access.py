@@ -62,7 +62,7 @@ def test_a_known_user_costs_two_queries(issuer: ExternalIssuer) -> None:
     assert len(queries) == 2
 
 
-def test_whoever_reads_the_session_late_gets_the_user_and_no_session(issuer: ExternalIssuer) -> None:
+def test_a_late_session_read_returns_the_user_and_no_session(issuer: ExternalIssuer) -> None:
     address = random_address()
 
     request = APIRequestFactory().get("/", HTTP_AUTHORIZATION=f"Bearer {issuer.token(address=address)}")

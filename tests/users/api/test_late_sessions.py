@@ -91,7 +91,7 @@ ENDINGS = [
 
 
 @pytest.mark.parametrize(("ending", "fault"), ENDINGS)
-def test_a_token_that_is_worth_nothing_is_refused_as_where_the_session_is_read_first(
+def test_an_invalid_token_gets_the_same_error_as_with_an_early_session_read(
     pair: TokenPair, ending: Any, fault: Any
 ) -> None:
     session = SignInSession.objects.get()
@@ -105,7 +105,7 @@ def test_a_token_that_is_worth_nothing_is_refused_as_where_the_session_is_read_f
     assert _refused(pair.access) == (401, fault.code)
 
 
-def test_a_session_of_somebody_else_and_an_unknown_user_are_refused(pair: TokenPair) -> None:
+def test_another_users_session_and_an_unknown_user_are_refused(pair: TokenPair) -> None:
     session = SignInSession.objects.get()
     other = User.objects.create(username=secrets.token_hex(8))
 

@@ -40,7 +40,7 @@ def test_each_path_is_described_with_examples(description: Any, path: str, metho
         assert operation["requestBody"]["content"]["application/json"]["examples"]
 
 
-def test_only_what_is_public_goes_without_a_token(description: Any) -> None:
+def test_only_public_operations_need_no_token(description: Any) -> None:
     assert {path for path, method in PATHS.items() if description["paths"][path][method].get("security")} == {
         "/api/auth/logout",
         "/api/auth/me",
@@ -65,7 +65,7 @@ def test_verify_names_every_way_of_being_refused(description: Any) -> None:
     assert {"chain-unavailable", "service-unavailable"} <= codes(503)
 
 
-def test_me_names_every_reason_for_which_a_token_is_not_believed(description: Any) -> None:
+def test_the_me_operation_documents_every_error_of_an_invalid_token(description: Any) -> None:
     reasons = {kind.code for kind in all_errors() if issubclass(kind, NotAuthenticated)}
 
     assert _codes(description, "/api/auth/me", 401) == reasons

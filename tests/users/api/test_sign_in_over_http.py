@@ -98,7 +98,7 @@ def test_paths_work_with_and_without_a_trailing_slash(client: APIClient, path: s
     "body",
     [{}, {"address": None}, {"address": 5}, {"address": "0x12"}, {"address": "vitalik.eth"}, [], "text"],
 )
-def test_a_body_of_another_shape_asks_for_no_challenge(client: APIClient, body: Any, services: Any) -> None:
+def test_an_invalid_body_creates_no_challenge(client: APIClient, body: Any, services: Any) -> None:
     answer = client.post("/api/auth/nonce", body, format="json")
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
@@ -111,7 +111,7 @@ def test_a_form_is_not_json(client: APIClient, services: Any) -> None:
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
 
 
-def test_what_is_told_to_one_caller_is_kept_by_no_cache(wallet: Wallet) -> None:
+def test_responses_for_one_caller_are_not_cached(wallet: Wallet) -> None:
     answer = wallet.client.post("/api/auth/nonce", {"address": wallet.profile.profile_address}, format="json")
 
     assert answer.headers["Cache-Control"] == "no-store"
@@ -148,7 +148,7 @@ def test_each_refusal_leaves_as_its_own_problem(wallet: Wallet, chain: FakeChain
     assert not SignInSession.objects.exists()
 
 
-def test_an_answer_of_503_says_when_to_come_back(wallet: Wallet, chain: FakeChain) -> None:
+def test_a_503_response_has_retry_after(wallet: Wallet, chain: FakeChain) -> None:
     pair = wallet.verify()
     with chain.away():
         answer = wallet.client.post("/api/auth/refresh", {"refresh": pair["refresh"]}, format="json")
@@ -157,7 +157,7 @@ def test_an_answer_of_503_says_when_to_come_back(wallet: Wallet, chain: FakeChai
     assert answer.headers["Retry-After"] == "2"
 
 
-def test_a_stale_access_token_does_not_keep_anybody_from_signing_in(wallet: Wallet) -> None:
+def test_a_stale_access_token_does_not_prevent_a_sign_in(wallet: Wallet) -> None:
     wallet.client.credentials(HTTP_AUTHORIZATION="Bearer stale")
 
     assert wallet.verify()["address"] == wallet.profile.profile_address

@@ -36,7 +36,9 @@ def test_one_network_address_gets_no_more_challenges_than_its_rate(
     assert _nonce(_client(), chain.create_profile().profile_address).status_code == 200
 
 
-def test_strangers_use_up_no_profiles_challenges(settings: Any, services: Any, profile: Profile) -> None:
+def test_other_callers_do_not_use_up_a_profiles_challenges(
+    settings: Any, services: Any, profile: Profile
+) -> None:
     settings.AUTH_NONCE_RATE = "3/hour"
 
     statuses = [_nonce(_client(), profile.profile_address).status_code for _ in range(5)]
@@ -69,7 +71,7 @@ def test_guessing_is_counted(
 
 
 @pytest.mark.parametrize("path", ["nonce", "verify", "refresh"])
-def test_without_a_counter_nobody_signs_in(settings: Any, path: str) -> None:
+def test_without_a_counter_sign_in_is_refused(settings: Any, path: str) -> None:
     settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
 
     answer = _client().post(f"/api/auth/{path}", {"address": random_address()}, format="json")

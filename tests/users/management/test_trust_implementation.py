@@ -20,7 +20,7 @@ def run(*arguments: str, role: str = "operations") -> str:
 
 
 @pytest.mark.parametrize("kind", TrustedImplementation.Kind.values)
-def test_it_asks_for_an_address_in_any_casing_and_finance_decides(kind: str) -> None:
+def test_the_command_requests_trust_for_an_address_in_any_casing_and_finance_decides(kind: str) -> None:
     address = random_address()
     output = run(kind, "--address", address.lower(), "--name", "a release")
     assert output.startswith(f"{kind} {address}: Request ")
@@ -31,7 +31,7 @@ def test_it_asks_for_an_address_in_any_casing_and_finance_decides(kind: str) -> 
     assert (row.kind, row.name, row.is_active) == (kind, "a release", True)
 
 
-def test_what_has_a_row_is_left_to_the_admin_even_where_staff_deactivated_it() -> None:
+def test_an_existing_row_is_left_to_the_admin_even_if_deactivated() -> None:
     row = TrustedImplementation.objects.latest("pk")
     TrustedImplementation.objects.filter(pk=row.pk).update(is_active=False)
     assert run(row.kind, "--address", str(row.address), "--name", "x").startswith("There is a row")
@@ -39,13 +39,13 @@ def test_what_has_a_row_is_left_to_the_admin_even_where_staff_deactivated_it() -
 
 
 @pytest.mark.parametrize("role", ["support", "finance"])
-def test_other_roles_may_not_ask(role: str) -> None:
+def test_other_roles_cannot_request_trust(role: str) -> None:
     with pytest.raises(CommandError, match="has no role"):
         run("profile", "--address", random_address(), "--name", "x", role=role)
 
 
 @pytest.mark.parametrize("address", ["", "0x12", "no address", random_address()[:-1] + "g"])
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_invalid_address_is_refused(address: str) -> None:
     before = TrustedImplementation.objects.count()
     with pytest.raises(CommandError):
         run("profile", "--address", address, "--name", "a release")

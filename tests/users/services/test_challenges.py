@@ -49,7 +49,7 @@ def test_nonces_are_alphanumeric_of_128_bits_and_never_repeat() -> None:
     assert all(len(nonce) == 22 and nonce.isalnum() and nonce.isascii() for nonce in nonces)
 
 
-def test_a_caller_keeps_its_newest_open_challenges_of_a_profile_and_nobody_elses_are_touched() -> None:
+def test_a_caller_keeps_its_newest_challenges_of_a_profile_and_others_stay_unchanged() -> None:
     address, start = random_address(), now()
     other_profiles = sign_in.issue_challenge(profile_address=random_address(), client="c", now=start)
     issued = [
@@ -62,7 +62,7 @@ def test_a_caller_keeps_its_newest_open_challenges_of_a_profile_and_nobody_elses
     assert SignInChallenge.objects.filter(pk=other_profiles.pk).exists()
 
 
-def test_a_stranger_pushes_out_nobody_elses_challenges() -> None:
+def test_a_caller_cannot_evict_challenges_of_others() -> None:
     address, start = random_address(), now()
     own = sign_in.issue_challenge(profile_address=address, client="own", now=start)
     for second in range(sign_in.MAX_OPEN_PER_CLIENT + 3):
@@ -75,7 +75,7 @@ def test_a_stranger_pushes_out_nobody_elses_challenges() -> None:
     assert taken.pk == own.pk
 
 
-def test_a_profile_that_is_flooded_from_many_networks_can_still_sign_in(
+def test_a_profile_flooded_from_many_networks_can_still_sign_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sign_in, "MAX_OPEN_PER_PROFILE", 30)
@@ -102,7 +102,7 @@ def test_a_profile_that_is_flooded_from_many_networks_can_still_sign_in(
         assert taken.pk == challenge.pk
 
 
-def test_of_a_flooded_profile_those_go_first_of_which_client_and_site_have_newer_ones(
+def test_a_flooded_profile_first_loses_challenges_superseded_by_client_and_site(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sign_in, "MAX_OPEN_PER_PROFILE", 6)

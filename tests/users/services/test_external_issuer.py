@@ -45,7 +45,7 @@ def test_the_keys_are_stored_and_replaced_by_newer_ones(issuer: ExternalIssuer) 
 
 
 @pytest.mark.parametrize("status", [204, 302, 404, 500])
-def test_an_answer_other_than_200_leaves_the_last_set_in_force(issuer: ExternalIssuer, status: int) -> None:
+def test_a_response_other_than_200_keeps_the_last_key_set(issuer: ExternalIssuer, status: int) -> None:
     external_issuer.refresh_keys(now=now())
     before = IssuerKeySet.objects.get()
     issuer.status, issuer.document = status, {"keys": issuer.keys[:1]}
@@ -56,9 +56,7 @@ def test_an_answer_other_than_200_leaves_the_last_set_in_force(issuer: ExternalI
 
 
 @pytest.mark.parametrize("document", [{"keys": []}, {"keys": "none"}, [], b"<html>", b"[" * 5_000])
-def test_an_answer_that_is_no_key_set_leaves_the_last_one_in_force(
-    issuer: ExternalIssuer, document: Any
-) -> None:
+def test_a_response_that_is_not_a_key_set_keeps_the_last_one(issuer: ExternalIssuer, document: Any) -> None:
     external_issuer.refresh_keys(now=now())
     issuer.document = document
 
@@ -66,7 +64,7 @@ def test_an_answer_that_is_no_key_set_leaves_the_last_one_in_force(
     assert IssuerKeySet.objects.get().keys == issuer.keys
 
 
-def test_an_answer_that_is_too_long_is_not_read_to_its_end(issuer: ExternalIssuer) -> None:
+def test_an_oversized_response_is_not_read_to_its_end(issuer: ExternalIssuer) -> None:
     issuer.document = json.dumps({"keys": issuer.keys}).encode() + b" " * 300_000
 
     assert not external_issuer.refresh_keys(now=now())

@@ -16,7 +16,7 @@ from users.services.sessions import TokenPair
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_all_get_the_same_child_of_the_one_living_session(profile: Profile) -> None:
+def test_concurrent_refreshes_get_the_same_child_of_the_one_active_session(profile: Profile) -> None:
     token = signed_in(profile).refresh
 
     outcomes = at_once([lambda: sessions.refresh(token=token, now=now())] * 20)

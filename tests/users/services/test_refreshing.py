@@ -54,7 +54,7 @@ def test_the_next_pair_belongs_to_the_same_session(token: str) -> None:
     assert RefreshToken.objects.filter(session=session).count() == 2
 
 
-def test_a_chain_of_exchanges_goes_on_until_the_session_runs_out(token: str, settings: Any) -> None:
+def test_a_chain_of_refreshes_continues_until_the_session_expires(token: str, settings: Any) -> None:
     end = SignInSession.objects.get().expires_at
     for days in range(1, 4):
         token = sessions.refresh(token=token, now=now() + timedelta(days=days)).refresh
@@ -105,7 +105,7 @@ def test_a_token_that_was_never_issued_is_unknown(token: str) -> None:
     _assert_untouched()
 
 
-def test_without_a_node_nothing_is_exchanged_and_the_token_stays_good(token: str, chain: FakeChain) -> None:
+def test_without_a_node_nothing_is_refreshed_and_the_token_stays_valid(token: str, chain: FakeChain) -> None:
     with chain.away(), pytest.raises(NodeUnavailable):
         sessions.refresh(token=token, now=now())
     _assert_untouched()
@@ -151,7 +151,7 @@ def test_a_closed_account_gets_no_tokens(token: str) -> None:
     _assert_untouched()
 
 
-def test_a_session_that_ends_while_the_node_is_asked_yields_nothing(
+def test_a_session_that_ends_during_the_node_request_yields_no_token(
     token: str, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = chain.read_key_manager
@@ -167,7 +167,7 @@ def test_a_session_that_ends_while_the_node_is_asked_yields_nothing(
     assert RefreshToken.objects.get().used_at is None
 
 
-def test_a_token_that_somebody_else_used_long_before_we_got_the_lock_ends_the_session(
+def test_a_token_already_used_before_the_lock_was_taken_ends_the_session(
     token: str, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, read = now(), chain.read_key_manager

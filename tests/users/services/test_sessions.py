@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 MONTH = timedelta(days=30)
 
 
-def test_the_first_to_end_a_session_says_why(profile: Profile) -> None:
+def test_the_first_end_of_a_session_records_its_reason(profile: Profile) -> None:
     signed_in(profile)
     session, moment = SignInSession.objects.get(), now()
 
@@ -38,7 +38,7 @@ def test_ending_one_session_leaves_the_others(profile: Profile) -> None:
     assert SignInSession.objects.active(now=now()).count() == 1
 
 
-def test_ending_all_ends_the_living_ones_of_that_user_alone(profile: Profile, chain: FakeChain) -> None:
+def test_ending_all_ends_only_that_users_active_sessions(profile: Profile, chain: FakeChain) -> None:
     signed_in(profile)
     ran_out = SignInSession.objects.get()
     SignInSession.objects.update(expires_at=now())
@@ -56,7 +56,7 @@ def test_ending_all_ends_the_living_ones_of_that_user_alone(profile: Profile, ch
     assert SignInSession.objects.active(now=now()).exclude(user=user).count() == 1
 
 
-def test_a_refresh_token_of_somebody_else_is_not_signed_out(profile: Profile, chain: FakeChain) -> None:
+def test_another_users_refresh_token_is_not_signed_out(profile: Profile, chain: FakeChain) -> None:
     signed_in(profile)
     mine = SignInSession.objects.get()
     theirs = signed_in(chain.create_profile()).refresh
@@ -70,7 +70,7 @@ def test_a_refresh_token_of_somebody_else_is_not_signed_out(profile: Profile, ch
     assert not SignInSession.objects.active(now=now()).filter(user=mine.user).exists()
 
 
-def test_a_session_lasts_as_long_as_the_settings_say(profile: Profile) -> None:
+def test_a_session_lasts_as_long_as_configured(profile: Profile) -> None:
     signed_in(profile)
     session = SignInSession.objects.get()
 
@@ -80,7 +80,7 @@ def test_a_session_lasts_as_long_as_the_settings_say(profile: Profile) -> None:
     assert not SignInSession.objects.active(now=session.expires_at).exists()
 
 
-def test_a_session_that_ran_out_is_forgotten_a_month_later_with_its_whole_chain(profile: Profile) -> None:
+def test_an_expired_session_is_deleted_a_month_later_with_its_whole_chain(profile: Profile) -> None:
     token, moment = signed_in(profile).refresh, now()
     for minute in range(5):
         token = sessions.refresh(token=token, now=moment + timedelta(minutes=minute)).refresh
@@ -92,7 +92,7 @@ def test_a_session_that_ran_out_is_forgotten_a_month_later_with_its_whole_chain(
     assert not RefreshToken.objects.exists()
 
 
-def test_a_revoked_session_is_forgotten_a_month_later_and_living_ones_stay(profile: Profile) -> None:
+def test_a_revoked_session_is_deleted_a_month_later_and_active_ones_stay(profile: Profile) -> None:
     signed_in(profile)
     session, moment = SignInSession.objects.get(), now()
     sessions.end(session_id=session.pk, reason=SignInSession.Reason.SIGNED_OUT, now=moment)

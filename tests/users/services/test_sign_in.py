@@ -112,9 +112,7 @@ def test_a_nonce_that_was_never_issued_is_unknown(profile: Profile) -> None:
     _assert_nobody_is_signed_in()
 
 
-def test_a_nonce_is_good_until_its_last_moment_and_expired_after_it(
-    profile: Profile, chain: FakeChain
-) -> None:
+def test_a_nonce_is_valid_until_its_expiry_and_expired_after_it(profile: Profile, chain: FakeChain) -> None:
     challenge = _challenge(profile.profile_address)
     signature = personal_sign(profile.controller, challenge.message)
 
@@ -168,7 +166,7 @@ def test_messages_of_other_callers_are_not_searched(profile: Profile, chain: Fak
 
 
 @pytest.mark.parametrize("length", [0, 1, 63, 65, 66, 67, 68, 69, 200])
-def test_bytes_that_are_no_signature_leave_the_nonce_open(
+def test_invalid_signature_bytes_leave_the_nonce_open(
     profile: Profile, chain: FakeChain, length: int
 ) -> None:
     challenge = _challenge(profile.profile_address)
@@ -210,7 +208,7 @@ def test_a_signature_wrapped_for_an_undeployed_profile_is_refused_by_that_name(p
     _assert_nobody_is_signed_in()
 
 
-def test_a_contract_that_says_yes_to_everything_is_not_believed(chain: FakeChain, trusted: None) -> None:
+def test_a_contract_that_accepts_everything_is_not_trusted(chain: FakeChain, trusted: None) -> None:
     impostor = chain.deploy_impostor()
     challenge = _challenge(impostor)
 
@@ -219,7 +217,7 @@ def test_a_contract_that_says_yes_to_everything_is_not_believed(chain: FakeChain
     _assert_nobody_is_signed_in()
 
 
-def test_a_profile_of_vetted_code_with_an_unvetted_key_manager_is_not_believed(
+def test_a_profile_of_vetted_code_with_an_unvetted_key_manager_is_not_trusted(
     profile: Profile, chain: FakeChain
 ) -> None:
     impostor = chain.deploy_impostor()
@@ -231,7 +229,7 @@ def test_a_profile_of_vetted_code_with_an_unvetted_key_manager_is_not_believed(
     _assert_nobody_is_signed_in()
 
 
-def test_a_profile_owned_by_the_key_manager_of_another_is_not_believed(
+def test_a_profile_owned_by_the_key_manager_of_another_is_not_trusted(
     profile: Profile, chain: FakeChain
 ) -> None:
     chain.set_owner(profile, chain.create_profile().key_manager_address)
@@ -242,7 +240,7 @@ def test_a_profile_owned_by_the_key_manager_of_another_is_not_believed(
     _assert_nobody_is_signed_in()
 
 
-def test_a_profile_owned_by_a_plain_key_is_not_believed(profile: Profile, chain: FakeChain) -> None:
+def test_a_profile_owned_by_a_plain_key_is_not_trusted(profile: Profile, chain: FakeChain) -> None:
     chain.set_owner(profile, profile.controller.address)
     challenge = _challenge(profile.profile_address)
 
@@ -251,7 +249,7 @@ def test_a_profile_owned_by_a_plain_key_is_not_believed(profile: Profile, chain:
     _assert_nobody_is_signed_in()
 
 
-def test_the_refusal_of_unvetted_code_names_what_to_vet(profile: Profile, chain: FakeChain) -> None:
+def test_the_error_for_unvetted_code_names_the_address_to_vet(profile: Profile, chain: FakeChain) -> None:
     vetted = TrustedImplementation.objects.filter(is_active=True)
     addresses = dict(vetted.values_list("address", "kind"))
     vetted.update(is_active=False)
@@ -264,7 +262,7 @@ def test_the_refusal_of_unvetted_code_names_what_to_vet(profile: Profile, chain:
     _assert_nobody_is_signed_in()
 
 
-def test_a_contract_without_an_owner_is_no_profile(profile: Profile, chain: FakeChain) -> None:
+def test_a_contract_without_an_owner_is_not_a_profile(profile: Profile, chain: FakeChain) -> None:
     challenge = _challenge(profile.key_manager_address)
 
     with pytest.raises(UntrustedCode):
@@ -288,13 +286,13 @@ def test_a_controller_that_may_only_sign_signs_in(chain: FakeChain, trusted: Non
     assert SignInSession.objects.count() == 1
 
 
-def test_a_stranger_does_not_sign_for_the_profile(profile: Profile) -> None:
+def test_a_key_without_permission_cannot_sign_for_the_profile(profile: Profile) -> None:
     with pytest.raises(SignatureNotByController):
         signed_in(profile, Controller())
     _assert_nobody_is_signed_in()
 
 
-def test_what_the_profile_itself_does_not_accept_is_refused(
+def test_a_signature_that_the_profile_does_not_accept_is_refused(
     profile: Profile, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = chain.read_profile
@@ -316,7 +314,9 @@ def test_the_message_hash_signed_without_its_prefix_does_not_count(profile: Prof
     _assert_nobody_is_signed_in()
 
 
-def test_without_a_node_nobody_signs_in_and_the_nonce_is_used_up(profile: Profile, chain: FakeChain) -> None:
+def test_without_a_node_sign_in_is_refused_and_the_nonce_is_used_up(
+    profile: Profile, chain: FakeChain
+) -> None:
     challenge = _challenge(profile.profile_address)
     signature = personal_sign(profile.controller, challenge.message)
 
@@ -362,7 +362,7 @@ def test_an_address_without_code_gets_no_challenge(chain: FakeChain, trusted: No
     assert not SignInChallenge.objects.exists()
 
 
-def test_code_that_is_no_vetted_profiles_gets_no_challenge(chain: FakeChain, profile: Profile) -> None:
+def test_unvetted_code_gets_no_challenge(chain: FakeChain, profile: Profile) -> None:
     with pytest.raises(UntrustedCode) as refusal:
         _request(profile.key_manager_address)
     assert refusal.value.members["profileCode"] == chain.key_manager
@@ -374,7 +374,7 @@ def test_any_code_gets_a_challenge_where_any_is_served(profile: Profile, setting
     assert _is_open(_request(profile.key_manager_address))
 
 
-def test_whoever_was_found_once_is_not_looked_at_again(chain: FakeChain, profile: Profile) -> None:
+def test_a_profile_found_once_is_not_read_again(chain: FakeChain, profile: Profile) -> None:
     for _ in range(3):
         _request(profile.profile_address)
     assert chain.request_counts["probe_code"] == 1
@@ -385,7 +385,9 @@ def test_whoever_was_found_once_is_not_looked_at_again(chain: FakeChain, profile
     assert chain.request_counts["probe_code"] == 1
 
 
-def test_while_no_node_answers_at_once_everybody_gets_a_challenge(chain: FakeChain, trusted: None) -> None:
+def test_while_no_node_responds_in_time_every_address_gets_a_challenge(
+    chain: FakeChain, trusted: None
+) -> None:
     address = random_address()
     with chain.away():
         assert _is_open(_request(address))
@@ -404,7 +406,9 @@ def test_a_message_signed_for_another_chain_is_named(profile: Profile, settings:
     _assert_nobody_is_signed_in()
 
 
-def test_a_strangers_message_for_another_chain_is_a_strangers(profile: Profile, settings: Any) -> None:
+def test_another_signers_message_for_another_chain_is_an_unknown_signer(
+    profile: Profile, settings: Any
+) -> None:
     settings.CHAIN_ID = 42
     challenge = _challenge(profile.profile_address)
 

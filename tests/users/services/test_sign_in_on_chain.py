@@ -32,7 +32,7 @@ def _sign_in(profile_address: str, private_key: str) -> TokenPair:
     return sign_in.sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())
 
 
-def test_controllers_sign_in_by_what_the_profile_allows_them(services: Services) -> None:
+def test_controllers_sign_in_by_their_permissions(services: Services) -> None:
     everything, only_sign = ControllerPlan(), ControllerPlan(Permission.SIGN)
     all_but_sign = ControllerPlan(ALL_PERMISSIONS & ~Permission.SIGN)
     plan = ProfilePlan((everything, only_sign, all_but_sign))
@@ -59,7 +59,7 @@ def test_controllers_sign_in_by_what_the_profile_allows_them(services: Services)
         (lambda services: services.world.implementations.universal_profile, UntrustedCode),
     ],
 )
-def test_what_is_no_profile_is_not_believed(
+def test_an_address_that_is_not_a_profile_is_not_trusted(
     services: Services, address_of: Callable[[Services], str], refusal: type[Exception]
 ) -> None:
     with pytest.raises(refusal):

@@ -420,7 +420,7 @@ def test_the_page_for_staff_has_the_kinds_of_the_code_and_every_kind_is_tried() 
 
 
 @pytest.mark.parametrize("kind", SCENES)
-def test_only_what_the_table_allows(kind: str, limits: Settings) -> None:
+def test_only_roles_of_the_table_request_and_decide(kind: str, limits: Settings) -> None:
     asks, decides, is_alone = table()[kind]
     set_signer(None)
     scene, staff_by_role = SCENES[kind](), {role: (member(role), member(role)) for role in ASKERS}
@@ -458,7 +458,7 @@ def test_only_what_the_table_allows(kind: str, limits: Settings) -> None:
 
 
 @pytest.mark.parametrize("role", ["support", "superuser"])
-def test_one_clerk_does_not_make_110_000_credits_on_11_wallets_nor_a_year_of_full_cashback(role: str) -> None:
+def test_one_clerk_cannot_grant_110_000_credits_to_11_wallets_or_a_year_of_full_cashback(role: str) -> None:
     clerk, wallets = browser_of(member(role)), [UserFactory.create() for _ in range(11)]
     confirm(clerk, "users_user", "adjust_credits", *wallets, credits=10_000)
     assert [entry.amount for entry in CreditEntry.objects.all()] == [10_000]
@@ -472,7 +472,7 @@ def test_one_clerk_does_not_make_110_000_credits_on_11_wallets_nor_a_year_of_ful
 
 
 @pytest.mark.parametrize("role", ["finance", "superuser"])
-def test_finance_alone_saves_no_payout_rate_and_nobody_saves_an_absurd_one(role: str) -> None:
+def test_finance_alone_cannot_save_a_payout_rate_and_an_absurd_rate_is_always_refused(role: str) -> None:
     browser, before = browser_of(member(role)), list(PayoutRate.objects.values())
     begins = timezone.now() + timedelta(days=1)
     form = {
@@ -492,7 +492,7 @@ def test_finance_alone_saves_no_payout_rate_and_nobody_saves_an_absurd_one(role:
     assert list(PayoutRate.objects.values()) == before
 
 
-def test_operations_alone_set_neither_a_networks_rate_nor_its_secret() -> None:
+def test_operations_alone_cannot_set_a_networks_rate_or_secret() -> None:
     network, browser = set_up("tapjoy"), browser_of(member("operations"))
     before = list(AdNetwork.objects.values())
     page = f"/admin/earnings/adnetwork/{network.row.pk}/change/"

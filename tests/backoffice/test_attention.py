@@ -40,7 +40,7 @@ def badges(page: str) -> list[str]:
     )
 
 
-def test_what_is_paused_comes_before_the_figures_with_who_and_why() -> None:
+def test_pauses_are_listed_before_the_figures_with_their_actor_and_reason() -> None:
     clerk = member("operations")
     assert "Paused" not in front_page(clerk)
     reason = secrets.token_hex(8)
@@ -53,7 +53,7 @@ def test_what_is_paused_comes_before_the_figures_with_who_and_why() -> None:
     assert "Paused" not in front_page(clerk)
 
 
-def test_only_what_the_person_may_decide_is_counted_on_the_front_page_and_in_the_sidebar() -> None:
+def test_front_page_and_sidebar_count_only_requests_that_the_reader_may_decide() -> None:
     asker, finance = member("support"), member("finance")
     first, _ = ask(asker), ask(asker)
     assert "2 requests wait for your decision" in front_page(finance)
@@ -68,7 +68,7 @@ def test_only_what_the_person_may_decide_is_counted_on_the_front_page_and_in_the
     assert listed.context["cl"].result_count == 1
 
 
-def test_a_request_that_waits_is_announced_once_it_is_stored_and_to_nobody_otherwise(
+def test_a_pending_request_is_announced_only_after_it_is_stored(
     settings: Settings, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     with django_capture_on_commit_callbacks() as sent:

@@ -49,7 +49,7 @@ def section(staff: Client, slug: str) -> reconciliation.Section:
     return next(section for section in sections if section.comparison.slug == slug)
 
 
-def test_what_was_never_compared_is_said(staff: Client) -> None:
+def test_the_page_reports_books_that_were_never_compared(staff: Client) -> None:
     assert staff.get(PAGE).content.decode().count("No run yet.") == 4
     assert all(card.is_alarming for card in reconciliation.cards())
 
@@ -92,7 +92,7 @@ def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None
         ("chain", "relay.reconcile"),
     ],
 )
-def test_a_worker_compares_on_demand_and_who_asked_is_on_record(
+def test_a_worker_compares_on_demand_and_the_log_names_the_requester(
     staff: Client,
     enqueued: Enqueued,
     settings: Settings,
@@ -108,7 +108,7 @@ def test_a_worker_compares_on_demand_and_who_asked_is_on_record(
 
 
 @pytest.mark.parametrize("slug", ["ledger", "stripe", "chain"])
-def test_without_a_broker_nobody_is_told_that_a_worker_compares(
+def test_without_a_broker_the_page_does_not_announce_a_comparison(
     staff: Client, broker_away: None, settings: Settings, slug: str
 ) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
@@ -118,7 +118,9 @@ def test_without_a_broker_nobody_is_told_that_a_worker_compares(
     assert audit.details_of(LogEntry.objects.get())["action"] == "compare now refused"
 
 
-def test_who_may_look_may_not_compare(client: Client, enqueued: Enqueued, settings: Settings) -> None:
+def test_view_permission_does_not_allow_a_comparison(
+    client: Client, enqueued: Enqueued, settings: Settings
+) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     log_in_staff(client, "view_reconciliationrun")
     assert "Compare now" not in client.get(PAGE).content.decode()
@@ -147,7 +149,7 @@ def test_each_role_has_its_own_comparisons_made(
     assert len(enqueued) == len(slugs)
 
 
-def test_those_who_may_see_the_runs_find_the_page(client: Client) -> None:
+def test_staff_with_view_permission_find_a_link_to_the_page(client: Client) -> None:
     log_in_staff(client, "view_reconciliationrun")
     slugs = [one.comparison.slug for one in client.get(PAGE).context["sections"]]
     assert slugs == ["ledger", "roots", "stripe", "chain"]

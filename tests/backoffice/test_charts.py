@@ -5,7 +5,7 @@ import json
 from backoffice import cards
 
 
-def test_columns_have_every_series_and_say_which_is_highest() -> None:
+def test_columns_have_every_series_and_name_the_highest() -> None:
     chart = cards.columns([("01:00", {"a": 2, "b": 1}), ("02:00", {}), ("03:00", {"a": 1_500})], ["a", "b"])
 
     assert chart is not None
@@ -20,7 +20,7 @@ def test_columns_have_every_series_and_say_which_is_highest() -> None:
     assert chart.summary == "At most 1,500, at 03:00."
 
 
-def test_a_line_says_where_it_begins_and_ends_and_how_far_it_went() -> None:
+def test_a_line_describes_its_first_last_lowest_and_highest_value() -> None:
     chart = cards.line([("mon", 5), ("tue", -1_000), ("wed", 7)], "credits")
 
     assert chart is not None

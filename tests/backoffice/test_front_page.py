@@ -53,7 +53,7 @@ def calls(count: int) -> list[RelayTransaction]:
     return list(RelayTransaction.objects.exclude(pk__in=before).order_by("pk"))
 
 
-def test_without_any_row_the_page_says_so(staff: Client) -> None:
+def test_the_page_reports_that_there_are_no_rows(staff: Client) -> None:
     page = staff.get("/admin/")
     assert page.status_code == 200
     assert "No relayers yet" in page.content.decode()
@@ -81,7 +81,7 @@ def test_outcomes_are_counted_by_state_and_lead_to_their_rows(staff: Client) -> 
     assert {row.pk for row in listed.context["cl"].result_list} == {row.pk for row in rows[:failed]}
 
 
-def test_a_call_that_somebody_else_executed_succeeded_in_the_rate_and_in_the_chart() -> None:
+def test_a_call_executed_by_another_sender_counts_as_success_in_the_rate_and_the_chart() -> None:
     rows = calls(10)
     for row, status in zip(rows, (Status.EXECUTED_EXTERNALLY, Status.EXPIRED), strict=False):
         RelayTransaction.objects.filter(pk=row.pk).update(status=status)
@@ -141,7 +141,7 @@ def test_each_sum_and_count_is_of_its_own_rows_and_leads_to_them(staff: Client) 
     assert f"1 payment paid out as {minor + 7:,} credits" in card("Payouts in USD").detail
 
 
-def test_the_hours_count_calls_by_what_became_of_them() -> None:
+def test_the_hours_count_calls_by_outcome() -> None:
     rows = iter(calls(6))
     for status, count in {Status.SUCCESS: 1, Status.FAILED: 2, Status.PENDING: 3}.items():
         settled_at = None if status is Status.PENDING else timezone.now()
@@ -171,7 +171,7 @@ def test_the_margin_is_captured_credits_less_gas() -> None:
     assert shown.is_alarming == (gained < 0)
 
 
-def test_a_relayer_lasts_as_long_as_last_week_lets_expect() -> None:
+def test_a_relayers_remaining_time_is_estimated_from_last_weeks_spending() -> None:
     [row] = calls(1)
     mined(row, at=timezone.now(), gas=100, price_wei=10**15)
     Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17)
@@ -190,7 +190,7 @@ def test_a_quarantined_relayer_is_shown_as_one_and_a_retired_one_is_not_shown() 
     assert page_figures()["relayers"] == []
 
 
-def test_credits_outstanding_are_what_is_owned_and_owed(staff: Client) -> None:
+def test_outstanding_credits_are_the_sum_of_balances_and_of_debts(staff: Client) -> None:
     rich, indebted = UserFactory.create(), UserFactory.create()
     amount, debt = random.randint(1_000, 10**6), random.randint(1, 999)
     earned(rich, amount % 50 + 1)
@@ -237,7 +237,7 @@ def test_an_earning_is_due_where_its_network_is_enabled_and_metrics_agree(scrape
     assert scrape()["postbacks_held_overdue_seconds",] == 0
 
 
-def test_what_waits_is_as_old_as_metrics_say(scrape: Scrape) -> None:
+def test_the_age_of_pending_work_equals_the_metrics(scrape: Scrape) -> None:
     hours = random.sample(range(2, 24), 2)
     [call] = calls(1)
     RelayTransaction.objects.filter(pk=call.pk).update(status=Status.PENDING, settled_at=None)
@@ -285,7 +285,7 @@ def test_the_page_costs_the_same_whatever_happened(staff: Client) -> None:
     assert CreditEntry.objects.count() == 31
 
 
-def test_who_may_look_at_no_rows_is_shown_no_figures() -> None:
+def test_staff_without_view_permissions_see_no_figures() -> None:
     user = UserFactory.create()
     earned(user, 3)
     person = UserFactory.create(profile_address=None, is_staff=True)

@@ -113,7 +113,9 @@ def gains(
 
 
 @pytest.mark.parametrize("kind", SCENES)
-def test_alone_nobody_gains_by_a_request_and_by_two_it_is_seen(kind: str, limits: Settings) -> None:
+def test_one_clerk_alone_gains_nothing_by_a_request_and_two_leave_a_trace(
+    kind: str, limits: Settings
+) -> None:
     set_signer(None)
     people = {role: (member(role), member(role)) for role in ASKERS}
     scene = SCENES[kind]()
@@ -263,7 +265,7 @@ def test_a_superuser_alone_gains_nothing_by_an_action_that_takes_no_second_perso
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_who_knows_a_networks_secret_gets_no_credit_for_an_absurd_reward(slug: str) -> None:
+def test_a_stolen_network_secret_earns_nothing_for_an_absurd_reward(slug: str) -> None:
     network, user = set_up(slug), UserFactory.create()
     before = worth()
     answer = network.send(network.reward(user, amount=str(10**12)))
@@ -274,7 +276,7 @@ def test_who_knows_a_networks_secret_gets_no_credit_for_an_absurd_reward(slug: s
     assert not CreditEntry.objects.exists()
 
 
-def test_who_knows_every_networks_secret_gets_no_more_in_a_day_than_the_service_gives(
+def test_all_network_secrets_together_earn_at_most_the_services_daily_cap(
     settings: Settings,
 ) -> None:
     settings.EARNINGS_DAILY_CEILING, settings.EARNINGS_NETWORK_SHARE = 500, 50

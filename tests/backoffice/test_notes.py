@@ -39,7 +39,7 @@ def test_a_note_is_written_by_support_or_finance_read_by_all_and_stays_out_of_th
     assert browser_of(clerk).post(f"/admin/users/user/{clerk.pk}/note/", {"text": text}).status_code == 404
 
 
-def test_nobody_changes_or_deletes_a_note() -> None:
+def test_a_note_cannot_be_changed_or_deleted() -> None:
     note = Note.objects.create(person=UserFactory.create(), author=member("support"), text="as it was")
     for change in (lambda: Note.objects.update(text="otherwise"), Note.objects.all().delete):
         with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():

@@ -61,13 +61,13 @@ def figure_of(page: str, title: str) -> tuple[str, str]:
     return shown, detail
 
 
-def test_a_new_users_page_says_that_there_is_nothing(staff: Client, user: User) -> None:
+def test_a_new_users_page_reports_empty_sections(staff: Client, user: User) -> None:
     page = page_of(staff, user)
     for words in ("Never subscribed.", "Never signed in.", "No modifier is active.", "not subscribed"):
         assert words in page
 
 
-def test_the_page_begins_with_who_it_is_and_that_nothing_is_wrong(staff: Client, user: User) -> None:
+def test_the_page_begins_with_the_users_identity_and_a_clean_status(staff: Client, user: User) -> None:
     ProfileCard.objects.create(user=user, name="ada", refreshed_at=timezone.now())
     page = page_of(staff, user)
     who = section_of(page, "Person")
@@ -133,7 +133,7 @@ def _break_an_event(user: User) -> None:
         (_break_an_event, "A Stripe event fails: customer.updated."),
     ],
 )
-def test_what_is_wrong_is_said_first(
+def test_problems_are_listed_first(
     staff: Client, user: User, happens: Callable[[User], None], said: str
 ) -> None:
     happens(user)
@@ -142,12 +142,12 @@ def test_what_is_wrong_is_said_first(
     assert "Nothing is wrong" not in wrong
 
 
-def test_staff_have_no_such_page(staff: Client) -> None:
+def test_staff_members_have_no_user_page(staff: Client) -> None:
     colleague = UserFactory.create(profile_address=None, is_staff=True)
     assert "Never subscribed." not in page_of(staff, colleague)
 
 
-def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: User) -> None:
+def test_the_page_shows_credits_badges_and_the_entries_behind_them(staff: Client, user: User) -> None:
     earned(user, 50)
     relayed(user, 3)
     entries.adjust(user=user, credits=1_000, key=secrets.token_hex(8), actor=None, reason="sorry <b>")
@@ -194,7 +194,7 @@ def test_hashes_lead_to_the_explorer_where_there_is_one(
     assert "explorer.example" not in page_of(staff, user)
 
 
-def test_a_payout_tells_what_was_taken_back_of_it(staff: Client, user: User) -> None:
+def test_a_payout_shows_its_clawback(staff: Client, user: User) -> None:
     payout, taken = make(Payout), [random.randint(1_000, 5_000) for _ in range(2)]
     money = {
         "amount_minor": 67_890,

@@ -64,7 +64,7 @@ def _refusal(statement: str) -> str | None:
 
 
 @pytest.mark.parametrize("statement", _REFUSED)
-def test_the_application_is_refused_what_only_the_owner_may_do(statement: str) -> None:
+def test_the_applications_role_is_refused_statements_of_the_owner(statement: str) -> None:
     assert _refusal(statement) == psycopg.errors.InsufficientPrivilege.sqlstate
 
 

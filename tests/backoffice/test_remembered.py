@@ -49,7 +49,7 @@ def look(staff: Client) -> tuple[str, int, str]:
     return shown[1], len(statements), as_of[1]
 
 
-def test_a_second_look_within_the_time_sums_nothing_and_says_of_when_it_is(staff: Client) -> None:
+def test_a_second_read_within_the_cache_time_runs_no_sum_and_shows_its_age(staff: Client) -> None:
     earned(UserFactory.create(), 3)
     total, statements, moment = look(staff)
     earned(UserFactory.create(), 4)
@@ -60,7 +60,7 @@ def test_a_second_look_within_the_time_sums_nothing_and_says_of_when_it_is(staff
     assert look(staff)[0] == "7"
 
 
-def test_the_time_is_as_long_as_the_setting_says(settings: Settings) -> None:
+def test_the_setting_decides_the_cache_time(settings: Settings) -> None:
     settings.STAFF_FIGURES_SECONDS = random.randint(5, 500)
     front_page.cached_figures(now=timezone.now())
     client: Any = caches["figures"]
@@ -94,7 +94,7 @@ def test_recalled_figures_are_the_computed_ones() -> None:
     assert recalled["as_of"] == "17:04:09 UTC"
 
 
-def test_what_is_stored_is_text_that_runs_nothing() -> None:
+def test_cached_values_are_plain_text_without_code() -> None:
     front_page.cached_figures(now=timezone.now())
     client: Any = caches["figures"]
     stored = client._cache.get_client().get(client.make_key(front_page._KEY))

@@ -325,9 +325,7 @@ def test_the_table_names_every_page_that_the_resolver_knows_and_every_action() -
 
 
 @pytest.mark.parametrize("name", SITE)
-def test_a_page_of_the_site_is_open_to_its_roles_and_to_nobody_else(
-    name: str, browsers: dict[str, Client]
-) -> None:
+def test_a_page_of_the_site_is_open_to_its_roles_only(name: str, browsers: dict[str, Client]) -> None:
     place = SITE[name]
     url = reverse(f"admin:{name}", args=place.args) + place.query
     UserFactory.create()
@@ -342,7 +340,9 @@ def test_a_page_of_the_site_is_open_to_its_roles_and_to_nobody_else(
 
 
 @pytest.mark.parametrize("path", ["", "/"])
-def test_a_page_that_is_not_there_asks_nobody_in(path: str, browsers: dict[str, Client]) -> None:
+def test_a_missing_page_is_404_and_redirects_only_anonymous_visitors(
+    path: str, browsers: dict[str, Client]
+) -> None:
     for who, browser in browsers.items():
         answer = browser.get(f"/admin/nothing/here{path}")
         assert answer.status_code == (302 if who == "anonymous" else 404), who
@@ -350,7 +350,7 @@ def test_a_page_that_is_not_there_asks_nobody_in(path: str, browsers: dict[str, 
 
 @pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", MATRIX)
-def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, askers: Mapping[str, Asker]) -> None:
+def test_a_page_is_open_to_its_roles_only(label: str, askers: Mapping[str, Asker]) -> None:
     wanted, row = MATRIX[label], row_of(label)
     before = everything()
     lists = assert_open_to(wanted.view, page(label, "changelist"), askers, shows=str(row.pk))
@@ -396,7 +396,7 @@ def assert_offers_the_actions_of(who: str, label: str, listed: str) -> None:
 
 @pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", [label for label, row in MATRIX.items() if row.actions])
-def test_an_action_is_open_to_its_roles_and_to_nobody_else(label: str, askers: Mapping[str, Asker]) -> None:
+def test_an_action_is_open_to_its_roles_only(label: str, askers: Mapping[str, Asker]) -> None:
     row, model = make(apps.get_model(label)), label.replace(".", "_").lower()
     model_admin = admin_of(label)
     assert isinstance(model_admin, ReasonedActions)
@@ -440,9 +440,7 @@ def test_a_plain_action_does_nothing_for_others(label: str, name: str, askers: M
 
 @pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", MONEY)
-def test_money_is_neither_added_changed_nor_deleted_by_anybody(
-    label: str, askers: Mapping[str, Asker]
-) -> None:
+def test_no_role_can_add_change_or_delete_money_rows(label: str, askers: Mapping[str, Asker]) -> None:
     """Forms to these pages are refused above; here a superuser sends one that would change the row."""
     wanted, row, model_admin = MATRIX[label], make(apps.get_model(label)), admin_of(label)
     assert (wanted.add, wanted.change, wanted.delete, model_admin.list_editable) == ("", "", "", ())
@@ -459,7 +457,7 @@ def test_money_is_neither_added_changed_nor_deleted_by_anybody(
     assert (everything(), type(row)._default_manager.values().get(pk=row.pk)) == (before, kept)
 
 
-def test_no_page_lets_money_in_by_rows_below_another() -> None:
+def test_no_inline_form_adds_money_rows() -> None:
     money = {apps.get_model(name) for name in MONEY}
     request: Any = type("Request", (), {"user": member("superuser")})()
     inlines = [kind(kind.model, admin.site) for label in MATRIX for kind in admin_of(label).inlines]

@@ -41,7 +41,7 @@ def test_every_name_of_the_table_is_a_permission_and_the_group_has_just_these(ro
     assert names_of(role) == expected
 
 
-def test_a_group_that_was_meddled_with_is_brought_in_line_by_the_next_migration() -> None:
+def test_the_next_migration_resets_a_changed_group() -> None:
     group = Group.objects.get(name="support")
     before = names_of("support")
     stray = Permission.objects.get(codename="change_user")
@@ -55,7 +55,7 @@ def test_a_group_that_was_meddled_with_is_brought_in_line_by_the_next_migration(
     assert names_of("support") == before
 
 
-def test_no_role_makes_staff_or_touches_what_proves_them() -> None:
+def test_no_role_can_create_staff_or_change_their_second_factors() -> None:
     for role in roles.ROLES:
         for name in names_of(role):
             app, codename = name.split(".")
@@ -63,7 +63,7 @@ def test_no_role_makes_staff_or_touches_what_proves_them() -> None:
             assert app != "users" or codename.startswith("view_") or codename in _OF_USERS
 
 
-def test_no_role_decides_what_it_asks_for() -> None:
+def test_no_role_can_decide_its_own_requests() -> None:
     for role in roles.ROLES:
         names = names_of(role)
         assert not {kind.name for kind in approval_kinds.kinds() if {kind.asks, kind.decides} <= names}

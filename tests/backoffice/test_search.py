@@ -65,7 +65,7 @@ def test_a_person_is_found_by_an_address_or_a_part_of_it(staff: Client) -> None:
             assert [row.pk for row in listed] == [user.pk], term
 
 
-def test_fewer_than_four_characters_are_no_address() -> None:
+def test_fewer_than_four_characters_are_not_searched_as_an_address() -> None:
     for term in ("0x", "0xabc", "abc", "…abc", "ab…cd", "0x" + "a" * 41, "wallet", "cus_abcd"):
         assert address_like(term) is None, term
     assert address_like("abcd") is not None
@@ -122,7 +122,7 @@ def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
         assert searched(staff, term) == []
 
 
-def test_stripes_ids_lead_to_what_they_name(staff: Client) -> None:
+def test_stripe_ids_lead_to_their_rows(staff: Client) -> None:
     user, salt = UserFactory.create(), secrets.token_hex(8)
     customer = make(Customer, user=user, stripe_customer_id=f"cus_{salt}")
     ids = {"stripe_subscription_id": f"sub_{salt}", "stripe_item_id": f"si_{salt}"}
@@ -136,7 +136,7 @@ def test_stripes_ids_lead_to_what_they_name(staff: Client) -> None:
     assert searched(staff, f"cus_{secrets.token_hex(8)}") == []
 
 
-def test_an_invoice_and_its_payment_lead_to_the_payout_and_what_was_taken_back_of_it(staff: Client) -> None:
+def test_an_invoice_and_its_payment_lead_to_the_payout_and_its_clawback(staff: Client) -> None:
     salt, payout, other = secrets.token_hex(8), make(Payout), make(Clawback)
     Payout.objects.filter(pk=payout.pk).update(
         stripe_invoice_id=f"in_{salt}", stripe_payment_intent_id=f"pi_{salt}"
@@ -149,7 +149,7 @@ def test_an_invoice_and_its_payment_lead_to_the_payout_and_what_was_taken_back_o
 
 
 @pytest.mark.parametrize("kind", ["seti", "re", "pyr", "du", "dp", "ch", "py"])
-def test_what_has_no_row_here_leads_to_the_events_about_it(staff: Client, kind: str) -> None:
+def test_an_object_without_a_row_leads_to_its_webhook_events(staff: Client, kind: str) -> None:
     name = f"{kind}_{secrets.token_hex(8)}"
     event_about(f"{name}0")
     assert searched(staff, name) == []
@@ -201,7 +201,7 @@ def test_an_event_of_a_network_leads_to_its_postbacks(staff: Client) -> None:
     assert searched(staff, credit.external_id) == [page_of(credit), page_of(reversal)]
 
 
-def test_what_nothing_is_called_shows_what_may_be_searched(staff: Client) -> None:
+def test_a_search_without_a_match_lists_the_searchable_kinds(staff: Client) -> None:
     term = f"<b>{secrets.token_hex(3)}"
     page = staff.get("/admin/search/", {"q": term}).content.decode()
     assert "No results for" in page
@@ -217,7 +217,7 @@ def test_only_kinds_that_may_be_viewed_are_found(client: Client) -> None:
     assert searched(client, row.transaction_hash) == [page_of(row)]
 
 
-def test_nobody_searches_from_outside() -> None:
+def test_the_search_page_requires_a_login() -> None:
     UserFactory.create()
     answer = Client().get("/admin/search/", {"q": "abcd"})
     assert (answer.status_code, answer["location"].split("?")[0]) == (302, "/admin/login/")

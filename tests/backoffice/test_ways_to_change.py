@@ -98,7 +98,7 @@ def commands() -> dict[str, str]:
     return {name: app for name, app in get_commands().items() if app in ours}
 
 
-def test_every_page_says_what_each_of_its_ways_takes() -> None:
+def test_every_page_declares_the_rule_for_each_of_its_ways_to_change() -> None:
     derived = {(name, way): kind for name, way, kind in of_the_admin()}
     written = {key: takes for key, takes in listed().items() if _is_model(key[0])}
     own = pages_of_their_own()
@@ -110,7 +110,7 @@ def test_every_page_says_what_each_of_its_ways_takes() -> None:
     assert all(written.values())
 
 
-def test_every_command_says_what_it_takes() -> None:
+def test_every_command_declares_its_rule() -> None:
     written = {name: takes for (name, _), takes in listed().items() if not _is_model(name)}
     assert written.keys() == commands().keys()
     assert written.keys() >= _OTHERS
@@ -122,12 +122,12 @@ def test_every_command_says_what_it_takes() -> None:
     assert all(written.values())
 
 
-def test_every_kind_is_asked_for_somewhere() -> None:
+def test_every_kind_of_request_has_a_page_that_creates_it() -> None:
     assert {kind.name for kind in approval_kinds.kinds()} <= set(listed().values())
 
 
 @pytest.mark.parametrize("name", sorted(_OTHERS))
-def test_what_would_make_staff_alone_does_nothing(name: str) -> None:
+def test_commands_that_create_staff_directly_are_refused(name: str) -> None:
     before = User.objects.count()
     with pytest.raises(CommandError, match="admin"):
         call_command(name)

@@ -96,7 +96,7 @@ def add_history(user: User, stripe: FakeBilling, head: int, controller: str) -> 
     )
 
 
-def test_nothing_tells_of_an_erased_person_and_every_proof_stays_good(
+def test_no_row_identifies_an_erased_user_and_every_proof_stays_valid(
     client: APIClient, profile: Profile, wallet: Wallet, stripe: FakeBilling
 ) -> None:
     tokens, address = signed_in(profile), profile.profile_address
@@ -162,7 +162,7 @@ def test_only_a_fresh_sign_in_deletes(client: APIClient, profile: Profile) -> No
     assert User.objects.get(pk=user.pk).is_active
 
 
-def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> None:
+def test_pending_work_is_finished_before_the_erasure(profile: Profile, stripe: FakeBilling) -> None:
     row = request_deletion(profile)
     user, head = row.user, 7
     entries.grant(user=user, credits=100, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
@@ -212,7 +212,7 @@ def test_a_second_account_gets_no_second_check_in_of_the_day(profile: Profile, s
     assert deletion.erase_due(now=midnight) == 1
 
 
-def test_stripe_away_keeps_nobody_else_waiting(profile: Profile, stripe: FakeBilling) -> None:
+def test_an_outage_of_stripe_does_not_delay_other_erasures(profile: Profile, stripe: FakeBilling) -> None:
     row, other = request_deletion(profile), UserFactory.create()
     Payer(stripe, row.user).with_card()
     AccountDeletion.objects.create(user=other, requested_at=now())

@@ -54,7 +54,7 @@ def test_a_colour_that_cannot_be_read_stops_the_start(
         env.parsed("BRAND_COLOR", "#0f6f68", parse=partial(readable_colour, grounds=grounds))
 
 
-def test_the_default_colours_can_be_read_and_so_can_what_stands_on_them() -> None:
+def test_the_default_colours_and_their_texts_have_sufficient_contrast() -> None:
     for colour, on, grounds in (
         (settings_of_django.BRAND_COLOR, "#ffffff", GROUNDS_LIGHT),
         (settings_of_django.BRAND_COLOR_DARK, GROUNDS_DARK[1], GROUNDS_DARK),

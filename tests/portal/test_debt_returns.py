@@ -146,7 +146,7 @@ def test_an_account_that_cannot_come_to_owe_leaves_no_digest(profile: Profile, s
     assert not Debtor.objects.exists()
 
 
-def test_a_digest_names_nobody_without_its_key_and_goes_after_its_time(
+def test_a_digest_identifies_no_user_without_its_key_and_expires(
     profile: Profile, stripe: FakeBilling, settings: Any
 ) -> None:
     old = in_debt(profile, stripe)

@@ -25,7 +25,7 @@ def test_a_page_loads_only_its_own_static_files(client: Client, path: str) -> No
     assert answer["Content-Security-Policy"]
 
 
-def test_a_page_answers_no_other_method_than_reading(client: Client) -> None:
+def test_a_page_allows_only_read_methods(client: Client) -> None:
     assert client.post("/account").status_code == 405
 
 
@@ -48,7 +48,7 @@ def test_the_address_of_the_account_is_there_as_a_code_for_a_phone(client: Clien
     assert other != answer.content
 
 
-def test_the_stand_in_for_the_extension_is_there_where_the_dev_stack_puts_it_and_nowhere_else(
+def test_the_extension_substitute_is_present_only_in_the_dev_stack(
     client: Client, settings: Any, tmp_path: Path
 ) -> None:
     assert settings.DEV_EXTENSION_FILE == ""

@@ -23,7 +23,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profile: Profile) -> None:
+def test_the_account_shows_the_held_part_of_the_balance(client: APIClient, profile: Profile) -> None:
     access = signed_in(profile).access
     user = User.objects.get(profile_address=profile.profile_address)
     balance, held = 1_000 + secrets.randbelow(1_000), 1 + secrets.randbelow(999)
@@ -52,7 +52,7 @@ def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profil
     assert answer["Cache-Control"] == "no-store"
 
 
-def test_the_account_tells_the_smaller_debt_limit(client: APIClient, profile: Profile) -> None:
+def test_the_account_shows_the_smaller_debt_limit(client: APIClient, profile: Profile) -> None:
     access = signed_in(profile).access
     user = User.objects.get(profile_address=profile.profile_address)
     of_badge = 100 + secrets.randbelow(100)
@@ -64,7 +64,7 @@ def test_the_account_tells_the_smaller_debt_limit(client: APIClient, profile: Pr
         assert answer.json()["debtLimit"] == limit
 
 
-def test_anybody_reads_which_chain_is_served(client: APIClient) -> None:
+def test_the_served_chain_is_public(client: APIClient) -> None:
     answer = client.get("/api/service")
 
     assert answer.status_code == 200
@@ -76,7 +76,7 @@ def test_anybody_reads_which_chain_is_served(client: APIClient) -> None:
     ("amount_minor", "tax_minor", "counts_later"),
     [(2_550, 0, False), (2_450, 100, False), (2_550, 510, False), (1_000, 0, True)],
 )
-def test_the_account_says_from_when_a_changed_amount_is_charged(
+def test_the_account_shows_when_a_new_amount_is_charged(
     client: APIClient, profile: Profile, amount_minor: int, tax_minor: int, counts_later: bool
 ) -> None:
     access = signed_in(profile).access
@@ -101,7 +101,7 @@ def test_the_account_says_from_when_a_changed_amount_is_charged(
     assert answer["subscriptionAmountFrom"] == (starts if counts_later else -1)
 
 
-def test_the_account_says_why_the_drop_table_shows_zeros(client: APIClient, profile: Profile) -> None:
+def test_the_account_explains_zeros_in_the_drop_table(client: APIClient, profile: Profile) -> None:
     access = signed_in(profile).access
 
     def limited_by() -> tuple[str, bool]:

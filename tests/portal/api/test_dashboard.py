@@ -133,7 +133,7 @@ def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User,
     )
 
 
-def test_a_modifier_above_the_cap_is_shown_with_what_it_adds(user: User, dashboard: Read) -> None:
+def test_a_modifier_above_the_cap_is_shown_with_its_effective_bonus(user: User, dashboard: Read) -> None:
     for value in ("0.6", "10"):
         modifiers.grant(
             user=user,
@@ -169,9 +169,7 @@ def test_progress_stops_at_the_top_of_the_badge_that_a_lapsed_subscriber_is_show
     assert body["userInfo"]["percentToNextSubscriberBadge"] == 1
 
 
-def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
-    user: User, dashboard: Read
-) -> None:
+def test_a_modifier_ended_by_staff_disappears_at_once_with_its_bonus(user: User, dashboard: Read) -> None:
     mistaken, kept = (
         modifiers.grant(
             user=user,
@@ -231,7 +229,7 @@ def test_progress_at_the_top_badge_is_1_and_its_upper_bound_is_safe(user: User, 
     assert body["userInfo"]["percentToNextPermanentBadge"] == 1
 
 
-def test_credits_are_what_may_be_spent(user: User, dashboard: Read) -> None:
+def test_credits_are_the_available_balance(user: User, dashboard: Read) -> None:
     entries.grant(user=user, credits=100, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
     place_hold(user=user, credits=130, key=secrets.token_hex(8), debt_limit=30)
     assert dashboard()["userInfo"]["credits"] == -30

@@ -47,7 +47,7 @@ def test_credits_are_compared_with_the_users_own_use(client: APIClient, access: 
     assert (low["creditLevel"], low["dailyUse"], low["daysLeft"]) == ("low", 11, 2)
 
 
-def test_given_credits_that_expire_soon_are_named_with_what_is_left_of_them(
+def test_granted_credits_that_expire_soon_are_listed_with_their_remainder(
     client: APIClient, access: str, user: User
 ) -> None:
     given = entries.grant(user=user, credits=30, source=EntrySource.SURVEYS, key=secrets.token_hex(8))

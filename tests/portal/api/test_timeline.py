@@ -88,7 +88,7 @@ def test_others_rows_are_not_shown(client: APIClient, access: str, user: User) -
         "cursor=" + base64.urlsafe_b64encode(b'[1, 2, "2026-02-03", 40000]').decode(),
     ],
 )
-def test_what_is_no_position_is_refused(client: APIClient, access: str, query: str) -> None:
+def test_an_invalid_cursor_is_refused(client: APIClient, access: str, query: str) -> None:
     answer = client.get(f"{PATH}?{query}", HTTP_AUTHORIZATION=f"Bearer {access}")
 
     assert answer.status_code == 400

@@ -96,7 +96,7 @@ def test_a_newcomers_draws_are_recomputed_too(user: User) -> None:
 
 
 @pytest.mark.parametrize("what", ["seed", "value", "result", "weight", "attempt", "table"])
-def test_what_does_not_fit_is_noticed(answer: dict[str, Any], what: str) -> None:
+def test_a_mismatch_is_reported(answer: dict[str, Any], what: str) -> None:
     draw = answer["draws"][0]
     match what:
         case "seed":

@@ -57,7 +57,7 @@ def test_before_any_payment_or_earning_only_experience_has_a_range(user: User, n
 
 
 @pytest.mark.parametrize("source", EntrySource.values)
-def test_what_proves_a_user(user: User, source: str) -> None:
+def test_only_payments_and_earnings_prove_a_user(user: User, source: str) -> None:
     proofs = {"SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
     if source in {"RELAY_TRANSACTION", "STAFF_ADJUSTMENT"}:
         entries.adjust(user=user, credits=5, key=source, actor=None, reason="by hand")
@@ -67,7 +67,7 @@ def test_what_proves_a_user(user: User, source: str) -> None:
     assert has_earned(user) is (source in proofs)
 
 
-def test_a_badge_without_a_table_drops_what_the_one_below_does() -> None:
+def test_a_badge_without_a_table_draws_from_the_next_lower_one() -> None:
     badges = list(Badge.objects.filter(track=BadgeTrack.PERMANENT).order_by("exp_lower_bound"))
     place = random.randint(1, len(badges) - 1)
     DropTable.objects.filter(badge=badges[place]).update(badge=None)
@@ -81,7 +81,7 @@ def test_without_any_table_none_is_in_force_and_nothing_may_drop(proven: User, n
     assert set(ranges_for(proven, now).values()) == {_NOTHING}
 
 
-def test_the_board_tells_tables_ranges_and_whether_an_attempt_is_left(proven: User, now: datetime) -> None:
+def test_the_board_shows_tables_ranges_and_whether_an_attempt_is_left(proven: User, now: datetime) -> None:
     attempts = random.randint(1, 3)
     allow_attempts(attempts)
     for used in range(attempts + 1):
@@ -115,7 +115,7 @@ def _a_table_without_items(_: User, __: datetime) -> None:
 @pytest.mark.parametrize(
     "nothing_to_draw", [_no_table_at_all, _subscribers_alone_have_a_table, _a_table_without_items]
 )
-def test_where_a_check_in_has_nothing_to_draw_from_nobody_can_check_in(
+def test_without_a_table_to_draw_from_no_user_can_check_in(
     proven: User, now: datetime, nothing_to_draw: Callable[[User, datetime], None]
 ) -> None:
     nothing_to_draw(proven, now)
@@ -137,7 +137,7 @@ def test_newcomers_cannot_check_in_where_nothing_may_drop_for_them(user: User, n
     assert not CheckIn.objects.exists()
 
 
-def test_the_board_costs_five_statements_whatever_came_before(
+def test_the_board_runs_five_queries_regardless_of_history(
     proven: User, now: datetime, django_assert_num_queries: Any
 ) -> None:
     allow_attempts(9)
@@ -152,7 +152,7 @@ def test_the_board_costs_five_statements_whatever_came_before(
             put_in_force(rewards.permanent_badge, [item("EXPERIENCE"), item("CREDITS")])
 
 
-def test_a_check_in_costs_the_same_whatever_came_before(
+def test_a_check_in_runs_the_same_queries_regardless_of_history(
     now: datetime, django_assert_num_queries: Any
 ) -> None:
     allow_attempts(50)

@@ -12,7 +12,7 @@ from checkin.services import seeds
 pytestmark = pytest.mark.django_db
 
 
-def test_it_promises_tomorrow_and_tells_what_is_due() -> None:
+def test_the_task_commits_to_tomorrows_seed_and_reveals_due_seeds() -> None:
     today = timezone.now().date()
     due = seeds.seed_of(today - timedelta(days=3))
 

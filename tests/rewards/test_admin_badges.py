@@ -68,7 +68,7 @@ def test_a_change_is_shown_with_its_effect_and_made_when_confirmed(finance: Clie
     assert changes["credits_back_percent"][1] == "0.0700"
 
 
-def test_the_page_before_says_who_levels_where_when_a_bound_moves(finance: Client) -> None:
+def test_the_confirmation_page_counts_users_per_level_when_a_bound_moves(finance: Client) -> None:
     badge = second()
     begins, ends = badge.exp_lower_bound, badge.exp_upper_bound
     assert ends is not None
@@ -87,7 +87,7 @@ def test_the_page_before_says_who_levels_where_when_a_bound_moves(finance: Clien
     assert "Nobody" not in page
 
 
-def test_a_new_badge_is_put_into_its_ladder(finance: Client) -> None:
+def test_a_new_badge_is_inserted_into_its_levels(finance: Client) -> None:
     below = second(BadgeTrack.SUBSCRIBER)
     begins = below.exp_lower_bound + 1
     name = secrets.token_hex(4)
@@ -99,7 +99,7 @@ def test_a_new_badge_is_put_into_its_ladder(finance: Client) -> None:
     assert below.exp_upper_bound == begins
 
 
-def test_what_breaks_a_ladder_is_refused_at_the_form(finance: Client) -> None:
+def test_the_form_refuses_invalid_levels(finance: Client) -> None:
     badge, before = second(), rows()
     for field, value in (
         ("exp_lower_bound", 0),
@@ -139,7 +139,7 @@ def test_the_lowest_badge_stays(finance: Client) -> None:
 
 
 @pytest.mark.parametrize("role", ["support", "operations"])
-def test_others_look_and_change_nothing(role: str) -> None:
+def test_other_roles_view_and_cannot_change(role: str) -> None:
     other, badge, before = browser_of(member(role)), second(), rows()
     assert other.get(page_of(badge)).status_code == 200
     for extra in ({}, {"_confirmed": "1"}):
@@ -210,7 +210,7 @@ def test_no_badge_promises_more_attempts_than_the_operator_gives(finance: Client
     assert second().bonus_daily_check_in_attempts == most - 1
 
 
-def test_a_change_is_refused_if_the_badge_was_changed_meanwhile_or_passes_a_ceiling(
+def test_a_change_is_refused_after_a_concurrent_change_or_above_a_ceiling(
     finance: Client, settings: Any
 ) -> None:
     badge, settings.CEILING_BADGE_DEBT = second(), 500

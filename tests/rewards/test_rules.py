@@ -45,7 +45,7 @@ def test_a_period_runs_from_its_start_to_its_end_and_72_hours_on_where_it_renews
     assert _period(renews=renews).runs_at(_END + since_end) is runs
 
 
-def test_credits_are_counted_anew_at_the_end_of_the_period_the_provider_is_in() -> None:
+def test_credits_are_reset_at_the_end_of_the_providers_period() -> None:
     period = _period(renews=True)
     assert period.reset_after(_END - _HOUR) == _END
     assert period.reset_after(_END) == _END + timedelta(days=31)
@@ -65,7 +65,7 @@ def test_an_earning_is_rounded_down_once(amount: Decimal, rate: Decimal, bonus: 
 
 
 @given(cost=st.integers(min_value=0, max_value=10**12), fraction=st.decimals(0, 1, places=4))
-def test_what_comes_back_is_exact_in_parts_of_a_credit(cost: int, fraction: Decimal) -> None:
+def test_cashback_is_exact_in_fractions_of_a_credit(cost: int, fraction: Decimal) -> None:
     assert cashback_parts(cost=cost, fraction=fraction) == cost * Fraction(fraction) * CREDIT_PARTS
 
 

@@ -43,7 +43,7 @@ def test_a_draft_is_written_by_one_person_and_published_by_another(author: User,
     assert LogEntry.objects.filter(user=approver, object_id=table.pk).exists()
 
 
-def test_only_who_may_publish_is_offered_to(draft: DropTable) -> None:
+def test_the_publish_button_requires_the_permission(draft: DropTable) -> None:
     reader = UserFactory.create(profile_address=None, is_staff=True)
     reader.user_permissions.set(Permission.objects.filter(codename="view_droptable"))
     before = everything()
@@ -52,7 +52,7 @@ def test_only_who_may_publish_is_offered_to(draft: DropTable) -> None:
     assert everything() == before
 
 
-def test_the_page_shows_what_is_approved(approver: User, draft: DropTable) -> None:
+def test_the_page_shows_the_table_to_approve(approver: User, draft: DropTable) -> None:
     draft.items.filter(drop_type="EXPERIENCE").update(value_max=10**9 - 1)
     page, _ = review(browser_of(approver), draft)
     items = items_of([draft])
@@ -95,9 +95,7 @@ def test_a_draft_that_changed_after_it_was_reviewed_is_not_published(
     assert "waits for a second person" in publish(client, draft)
 
 
-def test_what_was_reviewed_of_another_table_approves_nothing(
-    author: User, approver: User, draft: DropTable
-) -> None:
+def test_a_review_of_another_table_approves_nothing(author: User, approver: User, draft: DropTable) -> None:
     other = draft_table(lowest(BadgeTrack.SUBSCRIBER), items_of([draft]), author=author)
     client = browser_of(approver)
     _, unseen = review(client, other)
@@ -114,7 +112,7 @@ def test_several_drafts_are_reviewed_on_one_page(author: User, approver: User, d
     assert set(ApprovalRequest.objects.values_list("subject", flat=True)) == {str(draft), str(other)}
 
 
-def test_publishing_is_asked_for_by_finance(approver: User, draft: DropTable) -> None:
+def test_finance_requests_publication(approver: User, draft: DropTable) -> None:
     _, unseen = review(browser_of(approver), draft)
     prove("checkin_droptable", "publish", draft, roles={"finance"}, reviewed=unseen["reviewed"])
     draft.refresh_from_db()

@@ -60,7 +60,7 @@ def test_check_ins_are_found_by_address_and_never_changed(author: User, now: dat
     assert everything() == before
 
 
-def test_staff_pause_and_go_on_with_a_reason(author: User) -> None:
+def test_staff_pause_and_resume_with_a_reason(author: User) -> None:
     client, reason = browser_of(author), secrets.token_hex(8)
     confirm(client, "gateway_admin_pause", "pause_check_ins", reason=" ")
     assert not Pause.objects.exists()
@@ -76,7 +76,7 @@ def test_staff_pause_and_go_on_with_a_reason(author: User) -> None:
 
 
 @pytest.mark.parametrize("model", ["droptable", "checkin", "dailyseed"])
-def test_a_list_asks_the_database_no_more_for_more_rows(
+def test_a_list_runs_no_more_queries_for_more_rows(
     author: User, now: datetime, model: str, django_assert_max_num_queries: Any
 ) -> None:
     client, path = browser_of(author), reverse(f"admin:checkin_{model}_changelist")

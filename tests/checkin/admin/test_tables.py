@@ -32,7 +32,7 @@ def put_past_the_rules(draft: DropTable) -> None:
     DropTable.objects.filter(pk=draft.pk).update(published_at=timezone.now())
 
 
-def test_nobody_else_changes_a_draft(approver: User, draft: DropTable) -> None:
+def test_only_roles_with_permission_change_a_draft(approver: User, draft: DropTable) -> None:
     row = draft.items.order_by("id")[0]
     before = everything()
     body = form_of([{"id": row.pk, "table": draft.pk, "weight": 999}], initial=1)
@@ -50,7 +50,7 @@ def test_the_author_changes_items_and_throws_drafts_away(author: User, draft: Dr
     assert not DropTable.objects.filter(pk=draft.pk).exists()
 
 
-def test_the_history_tells_of_each_item_that_comes_changes_and_goes(author: User, draft: DropTable) -> None:
+def test_the_history_lists_each_added_changed_and_removed_item(author: User, draft: DropTable) -> None:
     rows = list(draft.items.order_by("id"))
     kept, gone, count = rows[0], rows[1], len(rows)
     body = shown(rows) | {
@@ -72,7 +72,7 @@ def test_the_history_tells_of_each_item_that_comes_changes_and_goes(author: User
     assert {name.split(":")[0] for name in changes} == {f"drop item {row.pk}" for row in (kept, gone, added)}
 
 
-def test_an_author_who_saves_what_was_published_meanwhile_is_told_in_the_form(
+def test_the_form_tells_an_author_that_the_saved_table_was_published_in_between(
     author: User, draft: DropTable
 ) -> None:
     body = shown(list(draft.items.order_by("id")), weight=77)
@@ -88,7 +88,7 @@ def test_an_author_who_saves_what_was_published_meanwhile_is_told_in_the_form(
     assert not LogEntry.objects.filter(user=author).exists()
 
 
-def test_an_author_who_throws_away_what_was_published_meanwhile_is_told(
+def test_a_message_tells_an_author_that_the_discarded_table_was_published_in_between(
     author: User, draft: DropTable
 ) -> None:
     put_past_the_rules(draft)
@@ -101,7 +101,7 @@ def test_an_author_who_throws_away_what_was_published_meanwhile_is_told(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["change", "delete"])
-def test_an_author_who_acts_while_another_publishes_waits_and_is_told(
+def test_an_author_waits_for_a_concurrent_publication_and_sees_an_error(
     author: User, draft: DropTable, name: str
 ) -> None:
     rows = list(draft.items.order_by("id"))
@@ -178,7 +178,7 @@ def test_two_saves_of_an_author_at_once_wait_for_each_other(author: User, draft:
         },
     ],
 )
-def test_an_item_that_means_nothing_is_refused(author: User, row: dict[str, Any]) -> None:
+def test_an_invalid_item_is_refused(author: User, row: dict[str, Any]) -> None:
     before = everything()
     body = form_of([row], badge=lowest(BadgeTrack.PERMANENT).pk)
     answer = browser_of(author).post(reverse("admin:checkin_droptable_add"), body)
@@ -196,7 +196,7 @@ def test_a_published_table_is_shown_and_not_changed(author: User) -> None:
     assert everything() == before
 
 
-def test_an_item_that_another_window_deleted_is_told_in_the_form(author: User, draft: DropTable) -> None:
+def test_the_form_reports_an_item_that_another_window_deleted(author: User, draft: DropTable) -> None:
     rows = list(draft.items.order_by("id"))
     DropItem.objects.filter(pk=rows[0].pk).delete()
     before = everything()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("path", [DROPS, DROPS + "/"])
 @pytest.mark.parametrize("kind", ["newcomer", "proven", "subscriber", "lapsed", "top badge"])
-def test_every_field_of_the_contract_is_there_for_everybody(
+def test_every_user_gets_every_field_of_the_contract(
     user: User, proven: User, now: datetime, path: str, kind: str
 ) -> None:
     who = user if kind == "newcomer" else proven
@@ -74,7 +74,7 @@ def test_an_earning_opens_the_other_drops(user: User) -> None:
     assert all(wallet.send("get", DROPS).body.values())
 
 
-def test_looking_changes_nothing(wallet: Wallet) -> None:
+def test_reading_the_drops_changes_nothing(wallet: Wallet) -> None:
     before = everything()
     wallet.send("get", DROPS)
     assert everything() == before

@@ -33,7 +33,9 @@ def ask(wallet: Wallet, method: str, path: str = EXECUTE, **options: Any) -> Ans
 
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("path", [EXECUTE, EXECUTE + "/"])
-def test_a_check_in_answers_the_contract_by_get_and_post(wallet: Wallet, method: str, path: str) -> None:
+def test_the_response_to_a_check_in_by_get_or_post_follows_the_contract(
+    wallet: Wallet, method: str, path: str
+) -> None:
     answer = ask(wallet, method, path)
 
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
@@ -47,7 +49,7 @@ def test_a_check_in_answers_the_contract_by_get_and_post(wallet: Wallet, method:
 
 
 @pytest.mark.parametrize("drop_type", TYPES)
-def test_minutes_are_told_of_bonuses_alone(wallet: Wallet, drop_type: str) -> None:
+def test_only_bonuses_have_minutes(wallet: Wallet, drop_type: str) -> None:
     [offered] = only(drop_type)
     body = wallet.send("get", EXECUTE).body
     validate(body, CHECK_IN_RESULT)
@@ -57,7 +59,7 @@ def test_minutes_are_told_of_bonuses_alone(wallet: Wallet, drop_type: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["newcomer", "subscriber", "lapsed", "top badge"])
-def test_the_answer_has_the_same_shape_for_everybody(user: User, proven: User, kind: str) -> None:
+def test_the_response_has_the_same_shape_for_every_user(user: User, proven: User, kind: str) -> None:
     who = user if kind == "newcomer" else proven
     if kind != "newcomer":
         subscribe(who, timezone.now() - timedelta(days=90 if kind == "lapsed" else 0))
@@ -71,7 +73,7 @@ def test_the_answer_has_the_same_shape_for_everybody(user: User, proven: User, k
     assert (badge.exp_upper_bound is None) == (kind == "top badge")
 
 
-def test_when_nothing_is_left_the_refusal_says_when_to_come_back(wallet: Wallet) -> None:
+def test_without_attempts_left_the_error_names_the_reset_time(wallet: Wallet) -> None:
     wallet.send("get", EXECUTE)
     before = everything()
 
@@ -85,7 +87,7 @@ def test_when_nothing_is_left_the_refusal_says_when_to_come_back(wallet: Wallet)
     assert everything() == before
 
 
-def test_a_repeat_with_the_key_answers_the_same_draw(wallet: Wallet) -> None:
+def test_a_repeat_with_the_key_returns_the_same_draw(wallet: Wallet) -> None:
     allow_attempts(3)
     headers = {"Idempotency-Key": secrets.token_urlsafe(12)}
     first = wallet.send("get", EXECUTE, headers=headers)
@@ -118,7 +120,7 @@ def test_any_visible_ascii_is_a_key(wallet: Wallet, key: str) -> None:
     assert CheckIn.objects.get().idempotency_key == key
 
 
-def test_while_paused_the_answer_is_a_503_and_costs_nothing(wallet: Wallet) -> None:
+def test_while_paused_the_response_is_503_and_no_attempt_is_used(wallet: Wallet) -> None:
     staff = UserFactory.create(profile_address=None, is_staff=True)
     switch(CHECK_INS, is_paused=True, actor=staff, reason="the private reason")
     before = everything()
@@ -131,7 +133,7 @@ def test_while_paused_the_answer_is_a_503_and_costs_nothing(wallet: Wallet) -> N
     assert everything() == before
 
 
-def test_without_tables_the_answer_is_a_503(wallet: Wallet) -> None:
+def test_without_tables_the_response_is_503(wallet: Wallet) -> None:
     DropTable.objects.update(badge=None)
     answer = ask(wallet, "post")
     assert_problem(answer, 503, "check-ins-not-ready")
@@ -220,7 +222,7 @@ def test_a_browser_may_send_the_key(settings: Any) -> None:
     assert "idempotency-key" in answer.headers["Access-Control-Allow-Headers"]
 
 
-def test_the_award_stands_whatever_is_refused_later(wallet: Wallet, proven: User) -> None:
+def test_a_later_refusal_leaves_the_award_unchanged(wallet: Wallet, proven: User) -> None:
     [offered] = only("EXPERIENCE")
     answers = [wallet.send("get", EXECUTE) for _ in range(2)]
     assert [answer.status for answer in answers] == [200, 409]

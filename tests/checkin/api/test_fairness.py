@@ -20,7 +20,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("path", [FAIRNESS, FAIRNESS + "/"])
-def test_commitments_seeds_draws_and_tables_are_told(proven: User, long_ago: datetime, path: str) -> None:
+def test_the_response_has_commitments_seeds_draws_and_tables(
+    proven: User, long_ago: datetime, path: str
+) -> None:
     allow_attempts(2)
     subscribe(proven, long_ago)
     made = [execute(user=proven, now=long_ago) for _ in range(2)]
@@ -44,7 +46,7 @@ def test_commitments_seeds_draws_and_tables_are_told(proven: User, long_ago: dat
     assert "HMAC-SHA256" in body["howToRecompute"]
 
 
-def test_no_seed_of_yesterday_today_or_tomorrow_is_told(proven: User) -> None:
+def test_seeds_of_yesterday_today_and_tomorrow_are_not_revealed(proven: User) -> None:
     now = timezone.now()
     for age in range(-1, 4):
         seeds.seed_of(now.date() - timedelta(days=age))
@@ -63,7 +65,7 @@ def test_no_seed_of_yesterday_today_or_tomorrow_is_told(proven: User) -> None:
     assert not [text for text in secret if text in str(body)]
 
 
-def test_the_commitment_stands_before_the_draw_and_after(wallet: Wallet, proven: User) -> None:
+def test_the_commitment_is_the_same_before_and_after_the_draw(wallet: Wallet, proven: User) -> None:
     promised = wallet.send("get", FAIRNESS).body["today"]["commitment"]
     check_in = execute(user=proven, now=timezone.now())
     assert check_in.seed.commitment == promised

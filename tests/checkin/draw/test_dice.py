@@ -36,13 +36,13 @@ def test_one_outcome_leaves_no_choice() -> None:
     assert {throw(seed=secrets.token_bytes(32), message=str(n), outcomes=1) for n in range(20)} == {0}
 
 
-def test_every_outcome_of_a_small_throw_comes_up() -> None:
+def test_every_outcome_of_a_small_roll_occurs() -> None:
     seed = secrets.token_bytes(32)
     assert {throw(seed=seed, message=str(n), outcomes=6) for n in range(500)} == set(range(6))
 
 
 @pytest.mark.parametrize("outcomes", [0, -1, _SPAN + 1])
-def test_a_throw_without_a_fair_answer_is_refused(outcomes: int) -> None:
+def test_a_roll_over_an_invalid_number_of_outcomes_is_refused(outcomes: int) -> None:
     with pytest.raises(ValueError, match="outcomes"):
         throw(seed=secrets.token_bytes(32), message="", outcomes=outcomes)
 

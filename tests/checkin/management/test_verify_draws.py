@@ -32,7 +32,7 @@ def verify(day: str) -> str:
     return out.getvalue()
 
 
-def test_a_fair_day_is_told_with_the_number_of_draws(day: str) -> None:
+def test_a_verified_day_is_reported_with_its_number_of_draws(day: str) -> None:
     assert verify(day) == f"No difference: 3 draws of {day} recomputed.\n"
 
 
@@ -46,7 +46,7 @@ def test_a_difference_is_shown_and_exits_1(day: str) -> None:
     assert "possible results is" in out.getvalue()
 
 
-def test_a_day_that_nothing_can_be_said_of_yet_exits_2(now: datetime, day: str) -> None:
+def test_a_day_whose_seed_is_not_revealed_yet_exits_2(now: datetime, day: str) -> None:
     seeds.commit_and_reveal(now=now)
     for other in (now, now - timedelta(days=300)):
         with pytest.raises(CommandError, match="No seed of") as stopped:
@@ -64,6 +64,6 @@ def test_a_seed_that_is_overdue_exits_1() -> None:
         assert stopped.value.returncode == code
 
 
-def test_what_is_no_date_is_refused() -> None:
+def test_an_invalid_date_is_refused() -> None:
     with pytest.raises(CommandError):
         verify("yesterday")

@@ -35,7 +35,9 @@ _BONUS = "BONUS_CREDITS_BACK"
         ("LUCK", {}, "type_known|bonuses_are_bounded"),
     ],
 )
-def test_an_item_that_means_nothing(drop_type: str, changes: dict[str, Any], constraint: str) -> None:
+def test_the_database_refuses_an_invalid_item(
+    drop_type: str, changes: dict[str, Any], constraint: str
+) -> None:
     table = draft_table(lowest(BadgeTrack.PERMANENT), [])
     row = row_of(table, item(drop_type))
     for name, value in changes.items():

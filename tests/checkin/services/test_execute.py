@@ -107,7 +107,7 @@ def test_without_an_allowance_the_subscriber_table_is_left_out(proven: User, now
     assert len(check_in.possible_results) == 1
 
 
-def test_whoever_has_neither_paid_nor_earned_wins_experience_alone(user: User, now: datetime) -> None:
+def test_a_user_who_has_neither_paid_nor_earned_wins_only_experience(user: User, now: datetime) -> None:
     allow_attempts(30)
     for _ in range(30):
         check_in = execute(user=user, now=now)

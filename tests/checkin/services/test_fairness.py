@@ -16,14 +16,16 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def test_commitments_of_today_and_tomorrow_are_told_even_if_beat_is_away(user: User, now: datetime) -> None:
+def test_commitments_of_today_and_tomorrow_are_published_even_without_beat(user: User, now: datetime) -> None:
     record = fairness_record_of(user=user, now=now)
     assert [record.today.day, record.tomorrow.day] == [now.date(), now.date() + timedelta(days=1)]
     assert fairness_record_of(user=user, now=now).today.commitment == record.today.commitment
     assert (record.revealed, record.draws, record.tables) == ([], [], [])
 
 
-def test_draws_are_told_when_their_seed_is_and_only_to_their_user(proven: User, now: datetime) -> None:
+def test_draws_are_listed_with_their_revealed_seed_and_only_for_their_user(
+    proven: User, now: datetime
+) -> None:
     other = earner()
     allow_attempts(2)
     for age in range(5):
@@ -39,7 +41,7 @@ def test_draws_are_told_when_their_seed_is_and_only_to_their_user(proven: User, 
     assert {row.user_id for row in record.draws} == {proven.pk}
 
 
-def test_the_tables_drawn_from_come_along_with_their_items(proven: User, now: datetime) -> None:
+def test_the_drawn_tables_are_included_with_their_items(proven: User, now: datetime) -> None:
     subscribe(proven, now - timedelta(days=4))
     row = execute(user=proven, now=now - timedelta(days=4))
     seeds.commit_and_reveal(now=now)
@@ -48,7 +50,7 @@ def test_the_tables_drawn_from_come_along_with_their_items(proven: User, now: da
     assert sum(table.items.count() for table in record.tables) == len(row.possible_results)
 
 
-def test_only_so_many_days_are_told(proven: User, now: datetime) -> None:
+def test_the_number_of_days_is_limited(proven: User, now: datetime) -> None:
     for age in range(DAYS_SHOWN + 6):
         seeds.seed_of(now.date() - timedelta(days=age))
     execute(user=proven, now=now - timedelta(days=DAYS_SHOWN + 5))
@@ -63,7 +65,7 @@ def test_only_so_many_days_are_told(proven: User, now: datetime) -> None:
     assert DailySeed.objects.filter(revealed_at__isnull=False).count() == DAYS_SHOWN + 4
 
 
-def test_the_questions_asked_do_not_grow_with_history(
+def test_the_number_of_queries_does_not_grow_with_history(
     proven: User, now: datetime, django_assert_num_queries: Any
 ) -> None:
     seeds.commit_and_reveal(now=now)

@@ -22,7 +22,7 @@ def staff() -> User:
     return UserFactory.create(profile_address=None, is_staff=True)
 
 
-def test_nobody_checks_in_until_they_are_resumed(proven: User, staff: User, now: datetime) -> None:
+def test_check_ins_are_refused_until_they_are_resumed(proven: User, staff: User, now: datetime) -> None:
     switch(queries.CHECK_INS, is_paused=True, actor=staff, reason="a wrong table")
     before = everything()
 

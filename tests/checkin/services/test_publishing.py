@@ -159,7 +159,7 @@ def test_a_published_table_and_its_items_never_change() -> None:
     assert everything() == before
 
 
-def test_a_badge_that_is_gone_leaves_its_tables_behind() -> None:
+def test_a_removed_badge_keeps_its_tables() -> None:
     table = put_in_force(lowest(BadgeTrack.PERMANENT), modest())
     Badge.objects.filter(track=BadgeTrack.PERMANENT).delete()
     table.refresh_from_db()
@@ -196,7 +196,7 @@ def test_a_cap_that_was_lowered_since_holds(settings: Any) -> None:
         agree(request)
 
 
-def test_a_fingerprint_tells_apart_whatever_a_draw_could() -> None:
+def test_a_fingerprint_differs_wherever_a_draw_could_differ() -> None:
     author = staff()
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=author)
     same = [fingerprint_of(draft), fingerprint_of(DropTable.objects.get(pk=draft.pk))]

@@ -17,7 +17,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def test_a_repeat_answers_the_first_check_in_and_changes_nothing(proven: User, now: datetime) -> None:
+def test_a_repeat_returns_the_first_check_in_and_changes_nothing(proven: User, now: datetime) -> None:
     allow_attempts(3)
     key = secrets.token_hex(8)
     first = execute(user=proven, now=now, idempotency_key=key)
@@ -29,7 +29,9 @@ def test_a_repeat_answers_the_first_check_in_and_changes_nothing(proven: User, n
     assert everything() == before
 
 
-def test_a_repeat_is_answered_when_nothing_is_left_and_on_later_days(proven: User, now: datetime) -> None:
+def test_a_repeat_returns_the_first_check_in_without_attempts_left_and_on_later_days(
+    proven: User, now: datetime
+) -> None:
     key = secrets.token_hex(8)
     first = execute(user=proven, now=now, idempotency_key=key)
     with pytest.raises(CheckInUnavailable):
@@ -40,7 +42,7 @@ def test_a_repeat_is_answered_when_nothing_is_left_and_on_later_days(proven: Use
     assert CheckIn.objects.count() == 1
 
 
-def test_a_repeat_is_answered_while_check_ins_are_paused(proven: User, now: datetime) -> None:
+def test_a_repeat_returns_the_first_check_in_while_check_ins_are_paused(proven: User, now: datetime) -> None:
     key = secrets.token_hex(8)
     first = execute(user=proven, now=now, idempotency_key=key)
     staff = UserFactory.create(profile_address=None, is_staff=True)

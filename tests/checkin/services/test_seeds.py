@@ -36,7 +36,7 @@ def test_the_commitment_is_that_of_the_seed_and_seeds_differ(now: datetime) -> N
     assert all(len(seed) == 32 for seed in made)
 
 
-def test_a_seed_is_told_48_hours_after_its_day_began_and_not_before(now: datetime) -> None:
+def test_a_seed_is_revealed_48_hours_after_its_day_began_and_not_before(now: datetime) -> None:
     row = seeds.seed_of(now.date())
     begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
     secret = seeds.secret_seed_of(row).hex()
@@ -51,13 +51,13 @@ def test_a_seed_is_told_48_hours_after_its_day_began_and_not_before(now: datetim
     assert seeds.commit_and_reveal(now=begun + timedelta(hours=49)) == 0
 
 
-def test_all_that_are_due_are_told_at_once(now: datetime) -> None:
+def test_one_run_reveals_all_due_seeds(now: datetime) -> None:
     for age in range(2, 7):
         seeds.seed_of(now.date() - timedelta(days=age))
     assert seeds.commit_and_reveal(now=now) == 5
 
 
-def test_nothing_in_the_row_tells_the_seed_before(now: datetime) -> None:
+def test_the_row_does_not_contain_the_seed_before_it_is_revealed(now: datetime) -> None:
     row = seeds.seed_of(now.date())
     secret = seeds.secret_seed_of(row)
     texts = [str(value) for value in DailySeed.objects.values_list().get()] + [repr(row), str(row)]
@@ -72,7 +72,7 @@ def test_the_database_alone_does_not_make_the_seed(now: datetime, settings: Any)
         seeds.secret_seed_of(row)
 
 
-def test_a_replaced_secret_still_opens_what_it_made(now: datetime, settings: Any) -> None:
+def test_a_replaced_secret_still_decrypts_its_seeds(now: datetime, settings: Any) -> None:
     old = seeds.seed_of(now.date())
     made = seeds.secret_seed_of(old)
     settings.CHECKIN_SEED_SECRETS = [secrets.token_hex(32), *settings.CHECKIN_SEED_SECRETS]
@@ -107,7 +107,7 @@ def test_nothing_is_drawn_from_a_seed_that_is_public(proven: User, now: datetime
     assert everything() == before
 
 
-def test_a_promise_is_never_changed_nor_taken_back(now: datetime) -> None:
+def test_a_commitment_cannot_be_changed_or_deleted(now: datetime) -> None:
     row = seeds.seed_of(now.date())
     rows = DailySeed.objects.filter(pk=row.pk)
     for change in (
@@ -123,7 +123,7 @@ def test_a_promise_is_never_changed_nor_taken_back(now: datetime) -> None:
         rows.update(revealed_seed=secrets.token_hex(32))
 
 
-def test_a_seed_is_told_with_its_time_or_not_at_all(now: datetime) -> None:
+def test_a_revealed_seed_requires_its_time(now: datetime) -> None:
     row = seeds.seed_of(now.date())
     for half in ({"revealed_seed": secrets.token_hex(32)}, {"revealed_at": now}):
         with pytest.raises(IntegrityError), transaction.atomic():

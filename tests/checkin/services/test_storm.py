@@ -89,7 +89,7 @@ def test_keys_and_none_mixed_use_exactly_the_attempts(now: datetime, attempts: i
     _every_drop_took_effect_once(user, list(drawn), before)
 
 
-def test_users_do_not_stand_in_each_others_way_and_share_the_seed(now: datetime) -> None:
+def test_concurrent_users_do_not_block_one_another_and_share_the_seed(now: datetime) -> None:
     allow_attempts(1)
     users = [earner() for _ in range(10)]
     answers = at_once([partial(execute, user=user, now=now) for user in users for _ in range(3)])

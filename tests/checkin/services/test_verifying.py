@@ -108,7 +108,7 @@ class TestADay:
             with pytest.raises(DayNotRevealed):
                 verify_day(other.date())
 
-    def test_items_that_are_gone_are_found_and_the_other_draws_compared(
+    def test_missing_items_are_reported_and_the_other_draws_are_compared(
         self,
         revealed: datetime,
     ) -> None:
@@ -134,7 +134,7 @@ class TestADay:
         Modifier.objects.all().delete()
         assert verify_day(revealed.date()).differences == []
 
-    def test_the_questions_asked_do_not_grow_with_the_draws(
+    def test_the_number_of_queries_does_not_grow_with_the_draws(
         self, revealed: datetime, django_assert_num_queries: Any
     ) -> None:
         assert CheckIn.objects.filter(day=revealed.date()).count() == 12

@@ -40,7 +40,7 @@ def returned(user: User) -> list[int]:
     return list(entries.values_list("amount", flat=True))
 
 
-def test_the_lowest_badge_gives_experience_and_nothing_back(user: User, funds: int) -> None:
+def test_the_lowest_badge_grants_experience_and_no_cashback(user: User, funds: int) -> None:
     cost = random.randint(1, 900)
     entry = settle(user, held(user, cost + 5), cost)
     assert (entry.amount, entry.source) == (-cost, EntrySource.RELAY_TRANSACTION)
@@ -49,7 +49,7 @@ def test_the_lowest_badge_gives_experience_and_nothing_back(user: User, funds: i
     assert balance_of(user) == (funds - cost, 0, funds - cost)
 
 
-def test_badge_and_modifier_together_say_what_comes_back_rounded_down(user: User, funds: int) -> None:
+def test_badge_and_modifier_determine_the_cashback_rounded_down(user: User, funds: int) -> None:
     give_back("0.03")
     modifiers.grant(
         user=user,
@@ -66,7 +66,7 @@ def test_badge_and_modifier_together_say_what_comes_back_rounded_down(user: User
     assert find_differences() == []
 
 
-def test_never_more_than_the_cost_comes_back(user: User, funds: int) -> None:
+def test_cashback_never_exceeds_the_cost(user: User, funds: int) -> None:
     give_back("1")
     modifiers.grant(
         user=user,
@@ -81,7 +81,7 @@ def test_never_more_than_the_cost_comes_back(user: User, funds: int) -> None:
     assert balance_of(user).balance == funds
 
 
-def test_less_than_a_credit_does_not_come_back(user: User) -> None:
+def test_cashback_below_one_credit_is_not_paid(user: User) -> None:
     give_back("0.09")
     settle(user, held(user, 11), 11)
     assert returned(user) == []

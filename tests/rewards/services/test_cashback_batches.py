@@ -163,7 +163,7 @@ def test_settling_costs_four_statements_for_any_number(
     assert find_differences() == []
 
 
-def test_nobody_pays_more_than_was_held_even_where_it_was_raised_meanwhile() -> None:
+def test_a_charge_never_exceeds_the_hold_even_if_it_was_raised() -> None:
     user = person()
     low, high = held(user, 100), held(user, 100)
     assert credits_holds.raise_hold(hold_id=high, credits=150, badge_debt=0)
@@ -172,7 +172,7 @@ def test_nobody_pays_more_than_was_held_even_where_it_was_raised_meanwhile() -> 
     assert list(charged) == [100, 130]
 
 
-def test_what_was_captured_before_rewards_nothing_and_the_others_are_settled() -> None:
+def test_holds_captured_before_earn_nothing_and_the_others_are_settled() -> None:
     user = person()
     first, second = held(user, 50), held(user, 50)
     settle({first: 40})
@@ -197,7 +197,7 @@ def test_one_that_was_released_before_undoes_all() -> None:
 
 
 @pytest.mark.parametrize("taken", ["spent", "back"])
-def test_a_reward_whose_key_is_taken_undoes_all(taken: str) -> None:
+def test_a_reward_with_a_used_key_rolls_back_everything(taken: str) -> None:
     Badge.objects.update(credits_back_percent=Decimal("0.5"))
     user = person()
     good, bad = held(user, 50), held(user, 50)

@@ -74,7 +74,7 @@ def test_half_a_percent_of_small_calls_adds_up(user: User, together: bool) -> No
     assert find_differences() == []
 
 
-def test_another_fraction_or_an_ended_modifier_keeps_what_is_left_over(user: User) -> None:
+def test_another_fraction_or_an_ended_modifier_keeps_the_remainder(user: User) -> None:
     give_back("0.0099")
     settle({held(user): 100})
     assert returned_to(user) == (0, 9_900)
@@ -136,7 +136,7 @@ def test_a_modifier_counts_to_the_fourth_decimal(user: User) -> None:
     assert returned_to(user) == (0, 3)
 
 
-def test_the_comparison_finds_what_was_changed_by_hand(user: User) -> None:
+def test_the_comparison_finds_manual_changes(user: User) -> None:
     give_back("0.015")
     settle({held(user): 105})
     [progress] = Progress.objects.filter(user=user)

@@ -51,7 +51,7 @@ def reverse(*hold_ids: int) -> None:
         settlements.reverse(hold_ids)
 
 
-def test_a_reversal_gives_back_the_charge_and_takes_what_followed_and_holds_again(user: User) -> None:
+def test_a_reversal_refunds_the_charge_takes_back_rewards_and_restores_the_hold(user: User) -> None:
     hold_id = held(user, 300)
     settle(**{f"h{hold_id}": 200})
     assert (balance_of(user).balance, experience_of(user)[0]) == (FUNDS - 200 + 20, 300)
@@ -71,7 +71,7 @@ def test_a_reversal_gives_back_the_charge_and_takes_what_followed_and_holds_agai
     assert find_differences() == []
 
 
-def test_what_is_settled_again_has_keys_of_its_own_and_can_be_undone_again(user: User) -> None:
+def test_a_second_settlement_has_its_own_keys_and_can_be_undone_again(user: User) -> None:
     hold_id = held(user, 300)
     for cost in (200, 100, 50):
         settle(**{f"h{hold_id}": cost})
@@ -105,7 +105,7 @@ def test_a_released_hold_is_held_again_without_an_entry(user: User) -> None:
     assert find_differences() == []
 
 
-def test_the_hold_comes_back_even_into_debt(user: User) -> None:
+def test_the_hold_is_restored_even_into_debt(user: User) -> None:
     hold_id = held(user, 900)
     settle(**{f"h{hold_id}": 10})
     other = held(user, 950)

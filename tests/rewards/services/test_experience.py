@@ -42,7 +42,7 @@ def test_an_account_is_opened_for_the_first_experience(key: str) -> None:
 
 
 @pytest.mark.parametrize("track", BadgeTrack)
-def test_the_badge_worn_before_the_gain_decides_how_it_grows(user: User, track: BadgeTrack) -> None:
+def test_the_badge_before_the_gain_decides_its_multiplier(user: User, track: BadgeTrack) -> None:
     lowest, second = Badge.objects.filter(track=track)[:2]
     rate = Decimal(random.randint(10_001, 30_000)) / 10_000
     Badge.objects.filter(pk=second.pk).update(exp_growth_rate=rate)
@@ -82,7 +82,7 @@ def test_a_key_that_names_something_else_is_refused(user: User, key: str) -> Non
     assert totals(user)[BadgeTrack.PERMANENT] == 5
 
 
-def test_what_is_taken_back_never_leaves_less_than_nothing(user: User, key: str) -> None:
+def test_taking_back_never_makes_experience_negative(user: User, key: str) -> None:
     experience.gain(user=user, track=BadgeTrack.PERMANENT, base=5, key=key, cause="TEST")
     taken = experience.take_back(
         user=user, track=BadgeTrack.PERMANENT, amount=8, key=f"back:{key}", cause="TEST"
@@ -91,7 +91,7 @@ def test_what_is_taken_back_never_leaves_less_than_nothing(user: User, key: str)
     assert totals(user)[BadgeTrack.PERMANENT] == 0
 
 
-def test_what_is_taken_back_is_not_multiplied(user: User, key: str) -> None:
+def test_taking_back_applies_no_multiplier(user: User, key: str) -> None:
     Badge.objects.filter(track=BadgeTrack.PERMANENT).update(exp_growth_rate=2)
     gained = experience.gain(user=user, track=BadgeTrack.PERMANENT, base=5, key=key, cause="TEST")
     assert gained.amount == 10
@@ -99,7 +99,7 @@ def test_what_is_taken_back_is_not_multiplied(user: User, key: str) -> None:
     assert totals(user)[BadgeTrack.PERMANENT] == 6
 
 
-def test_what_is_given_again_does_not_grow_again(user: User, key: str) -> None:
+def test_restored_experience_is_not_multiplied_again(user: User, key: str) -> None:
     Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).update(exp_growth_rate=3)
     again: dict[str, Any] = {
         "user": user,
@@ -115,7 +115,7 @@ def test_what_is_given_again_does_not_grow_again(user: User, key: str) -> None:
 
 
 @pytest.mark.parametrize("amount", [0, -1])
-def test_nothing_is_no_gain_and_no_loss(user: User, key: str, amount: int) -> None:
+def test_zero_is_neither_a_gain_nor_a_loss(user: User, key: str, amount: int) -> None:
     with pytest.raises(ValueError, match="positive"):
         experience.gain(user=user, track=BadgeTrack.PERMANENT, base=amount, key=key, cause="TEST")
     with pytest.raises(ValueError, match="positive"):

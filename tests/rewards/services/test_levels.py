@@ -97,7 +97,7 @@ def test_a_badge_may_move_past_its_neighbours(track: str) -> None:
     assert levels_of(track)[-1] == (badge.name, before[-1][1] + 5, None)
 
 
-def test_what_is_removed_goes_to_the_badge_below(track: str) -> None:
+def test_a_removed_badges_range_goes_to_the_next_lower_badge(track: str) -> None:
     before = levels_of(track)
     for place in (2, -1):
         levels.remove_badge(badge=Badge.objects.get(track=track, name=before[place][0]))
@@ -110,7 +110,7 @@ def test_what_is_removed_goes_to_the_badge_below(track: str) -> None:
     ]
 
 
-def test_a_ladder_grows_from_nothing(track: str) -> None:
+def test_levels_start_with_a_first_badge(track: str) -> None:
     Badge.objects.filter(track=track).delete()
     preview = levels.preview_saving(badge=new(track, 0))
     assert [movement.before for movement in preview.movements] == []
@@ -167,7 +167,7 @@ def test_a_badge_stays_on_its_track() -> None:
         levels.save_badge(badge=badge)
 
 
-def test_the_preview_of_a_move_tells_who_levels_where_and_changes_nothing(track: str) -> None:
+def test_the_preview_of_a_move_counts_users_per_level_and_changes_nothing(track: str) -> None:
     bottom, second, third = Badge.objects.filter(track=track)[:3]
     begins, ends = second.exp_lower_bound, third.exp_lower_bound
     experienced(track, 0, begins - 1, begins, begins + 1, begins + 2, ends - 1, ends, 10**12)
@@ -188,7 +188,7 @@ def test_the_preview_of_a_move_tells_who_levels_where_and_changes_nothing(track:
     assert list(Badge.objects.values()) == before
 
 
-def test_the_preview_of_better_terms_tells_how_many_enjoy_them(track: str) -> None:
+def test_the_preview_of_better_terms_counts_the_affected_users(track: str) -> None:
     bottom = Badge.objects.filter(track=track)[0]
     experienced(track, 0, 1, 2)
     badge = Badge.objects.get(pk=bottom.pk)
@@ -212,7 +212,7 @@ def test_the_preview_of_a_removal_and_of_a_new_badge(track: str) -> None:
     assert [(count.before, count.after) for count in came.counts[-2:]] == [(2, 1), (0, 1)]
 
 
-def test_the_preview_says_what_the_change_then_does(track: str) -> None:
+def test_the_preview_equals_the_effect_of_the_change(track: str) -> None:
     second, third = Badge.objects.filter(track=track)[1:3]
     amounts = [random.randint(0, 2 * third.exp_lower_bound) for _ in range(12)]
     experienced(track, *amounts)
@@ -225,7 +225,7 @@ def test_the_preview_says_what_the_change_then_does(track: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_changes_at_once_leave_a_ladder_with_all_of_them(track: str) -> None:
+def test_concurrent_changes_to_levels_are_all_kept(track: str) -> None:
     before = levels_of(track)
     top = before[-1][1]
     begins = random.sample(range(top + 1, top + 10**6), 8)

@@ -75,7 +75,7 @@ def test_a_modifier_lasts_its_minutes(user: User) -> None:
     assert given.expires_at - given.created_at == timedelta(minutes=90)
 
 
-def test_what_has_ended_or_not_begun_counts_for_nothing(user: User) -> None:
+def test_ended_and_future_modifiers_do_not_count(user: User) -> None:
     ended, ahead = (give(user, kind=ModifierType.BONUS_SURVEYS_CREDITS) for _ in range(2))
     Modifier.objects.filter(pk=ended.pk).update(created_at=Now() - timedelta(hours=1), expires_at=Now())
     Modifier.objects.filter(pk=ahead.pk).update(
@@ -92,7 +92,7 @@ def test_modifiers_of_a_type_add_up_to_the_cap(user: User) -> None:
     assert benefits.modifier_bonuses[ModifierType.BONUS_SURVEYS_CREDITS] == 0
 
 
-def test_each_modifier_is_shown_with_what_it_adds_under_the_cap(user: User) -> None:
+def test_each_modifier_is_shown_with_its_effective_bonus_under_the_cap(user: User) -> None:
     first = give(user, kind=ModifierType.BONUS_OFFERWALL_CREDITS, value="0.6")
     large = give(user, kind=ModifierType.BONUS_OFFERWALL_CREDITS, value="10")
     last = give(user, kind=ModifierType.BONUS_OFFERWALL_CREDITS, value="0.1")
@@ -153,7 +153,7 @@ def test_an_ended_modifier_adds_nothing_from_now_on_and_the_others_stay(user: Us
     assert (row.value, row.reason, row.key) == (mistaken.value, mistaken.reason, mistaken.key)
 
 
-def test_what_has_ended_is_left_as_it_is(user: User) -> None:
+def test_an_ended_modifier_stays_unchanged(user: User) -> None:
     ended, expired = (give(user, kind=ModifierType.BONUS_CREDITS_BACK) for _ in range(2))
     modifiers.end(modifier_id=ended.pk)
     Modifier.objects.filter(pk=expired.pk).update(
@@ -166,7 +166,9 @@ def test_what_has_ended_is_left_as_it_is(user: User) -> None:
     assert list(Modifier.objects.order_by("pk").values()) == before
 
 
-def test_of_two_who_end_it_at_once_one_is_told_that_it_has_ended(transactional_db: None, user: User) -> None:
+def test_the_second_of_two_concurrent_ends_is_refused_as_already_ended(
+    transactional_db: None, user: User
+) -> None:
     given = give(user, kind=ModifierType.BONUS_CREDITS_BACK)
     with waits_for_this_transaction(
         partial(modifiers.end, modifier_id=given.pk), in_transaction=True
@@ -183,7 +185,7 @@ def test_the_database_refuses_a_window_that_ends_before_it_begins(user: User) ->
         Modifier.objects.filter(pk=given.pk).update(expires_at=given.created_at)
 
 
-def test_only_what_ended_long_ago_is_purged(user: User) -> None:
+def test_only_modifiers_that_ended_long_ago_are_purged(user: User) -> None:
     old, recent, running = (give(user, kind=ModifierType.BONUS_CREDITS_BACK) for _ in range(3))
     for row, days in ((old, 91), (recent, 89)):
         Modifier.objects.filter(pk=row.pk).update(

@@ -162,7 +162,7 @@ def test_an_erased_person_has_no_name_in_a_closed_month(january: datetime) -> No
         "x",
     ],
 )
-def test_what_is_no_rate_is_refused_with_its_line(lines: str) -> None:
+def test_an_invalid_rate_is_refused_with_its_line_number(lines: str) -> None:
     answer: Any = confirm(browser_of(member("finance")), _RATE, "import", rates=lines)
 
     assert answer.context["form"].errors["rates"]

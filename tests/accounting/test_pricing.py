@@ -18,7 +18,7 @@ from tests.fakes.billing import FakeBilling
 from tests.staff import browser_of, member
 
 
-def test_dearer_gas_buys_fewer_calls_and_a_dearer_coin_leaves_less() -> None:
+def test_a_higher_gas_price_buys_fewer_calls_and_a_higher_coin_price_lowers_the_margin() -> None:
     # 1,000 credits of 10^12 wei are 0.001 coins.
     rows = outlooks(
         credits_per_major_unit=1_000, credit_wei=10**12, call_credits=Decimal(50), coin_price=Decimal(30)
@@ -28,7 +28,7 @@ def test_dearer_gas_buys_fewer_calls_and_a_dearer_coin_leaves_less() -> None:
     assert [row.margin for row in rows] == [Decimal("0.97"), Decimal("0.91"), Decimal("0.70")]
 
 
-def test_what_is_unknown_is_named_and_not_guessed() -> None:
+def test_an_unknown_figure_is_named_and_not_guessed() -> None:
     rows = outlooks(credits_per_major_unit=1_000, credit_wei=10**12, call_credits=None, coin_price=None)
 
     assert {(row.calls, row.margin) for row in rows} == {(None, None)}
@@ -57,7 +57,7 @@ def test_the_form_for_a_rate_shows_what_today_buys(stripe: FakeBilling) -> None:
 
 
 @pytest.mark.django_db
-def test_a_persons_page_shows_paid_and_given_credits_and_what_is_owed(stripe: FakeBilling) -> None:
+def test_a_users_page_shows_paid_and_granted_credits_and_the_debt(stripe: FakeBilling) -> None:
     world = World(stripe, 1)
     payer = world.payers[0]
     payer.upsert(2_550)

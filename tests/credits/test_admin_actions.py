@@ -56,7 +56,7 @@ def test_a_small_adjustment_is_posted_at_once(
     assert balance_of(user).balance == funds + sign * small
 
 
-def test_a_large_one_waits_for_a_second_person_who_approves(user: User, large: int, funds: int) -> None:
+def test_a_large_adjustment_waits_for_a_second_approver(user: User, large: int, funds: int) -> None:
     message = prove("users_user", "adjust_credits", user, roles=SUPPORT, credits=large)
     assert "waits for a second person" in message
     assert balance_of(user).balance == funds
@@ -78,7 +78,9 @@ def test_a_large_one_that_is_rejected_posts_nothing(user: User, large: int, fund
     assert balance_of(user).balance == funds
 
 
-def test_who_asked_is_told_before_any_form_that_somebody_else_decides(user: User, large: int) -> None:
+def test_the_page_tells_the_requester_before_any_form_that_another_member_decides(
+    user: User, large: int
+) -> None:
     client = browser_of(member("superuser"))
     form = client.get(address_of("users_user", "adjust_credits", user)).content.decode()
     assert (
@@ -161,7 +163,7 @@ def test_a_modifier_is_ended_before_its_time_and_the_log_keeps_when_it_would_hav
     assert entry.object_id == str(given.pk)
 
 
-def test_its_page_says_what_ends_and_offers_it_while_there_is_something_to_end(user: User) -> None:
+def test_its_page_describes_the_end_and_offers_it_only_while_active(user: User) -> None:
     client, given, expired = browser_of(member("support")), granted(user), granted(user)
     moment = timezone.now() - timedelta(seconds=1)
     Modifier.objects.filter(pk=expired.pk).update(created_at=moment - timedelta(hours=1), expires_at=moment)
@@ -176,7 +178,7 @@ def test_its_page_says_what_ends_and_offers_it_while_there_is_something_to_end(u
         assert (address_of("rewards_modifier", "end", row) in page) is is_offered
 
 
-def test_one_that_was_ended_meanwhile_is_left_and_said_so(
+def test_one_that_has_already_ended_is_skipped_and_reported(
     user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = granted(user)
@@ -233,7 +235,7 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
     assert everything() == decided
 
 
-def test_a_users_page_offers_what_its_reader_may_do(user: User) -> None:
+def test_a_users_page_offers_only_permitted_actions(user: User) -> None:
     for role, offered in (("support", {"adjust_credits", "grant_modifier"}), ("finance", set())):
         shown = (
             browser_of(member(role)).get(reverse("admin:users_user_change", args=[user.pk])).content.decode()

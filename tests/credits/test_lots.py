@@ -38,7 +38,7 @@ def test_a_use_takes_given_credits_before_paid_ones_and_the_oldest_first() -> No
     assert (lots.given, lots.paid, lots.debt) == (0, 9, 0)
 
 
-def test_what_no_lot_covers_is_debt_which_the_next_credits_pay() -> None:
+def test_credits_that_no_lot_covers_are_debt_that_the_next_credits_pay() -> None:
     lots = lots_of(("a", GIVEN, 3), ("hold:1", CHARGE, -8))
     assert (left(lots), lots.debt) == ({"a": 0}, 5)
 
@@ -274,7 +274,7 @@ def check(lot: Lot) -> None:
 
 
 @pytest.mark.parametrize("kind", [GIVEN, PAID])
-def test_a_long_history_is_folded_in_time(kind: str) -> None:
+def test_a_long_history_is_folded_in_linear_time(kind: str) -> None:
     lots = Lots()
     for number in range(20_000):
         lots.post(Posting(2 * number + 1, f"lot:{number}", kind, 3))

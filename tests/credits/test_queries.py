@@ -34,7 +34,7 @@ def test_a_user_without_an_account_has_no_credits() -> None:
     assert balance_of(user) == (0, 0, 0)
 
 
-def test_a_balance_says_what_is_held_and_what_is_left(user: User, funds: int, key: str) -> None:
+def test_a_balance_shows_held_and_available_credits(user: User, funds: int, key: str) -> None:
     place_hold(user=user, credits=funds + 3, key=key, debt_limit=3)
     assert balance_of(user) == (funds, funds + 3, -3)
     assert account_of(user).available == -3
@@ -61,7 +61,7 @@ def test_a_user_is_found_by_the_address_in_any_casing(user: User) -> None:
 
 
 @pytest.mark.django_db
-def test_staff_are_found_by_username_and_nobody_else_is() -> None:
+def test_only_staff_are_found_by_username() -> None:
     staff = UserFactory.create(profile_address=None, is_staff=True)
     gone = UserFactory.create(profile_address=None, is_staff=True, is_active=False)
     assert staff_named(staff.username) == staff
@@ -71,7 +71,7 @@ def test_staff_are_found_by_username_and_nobody_else_is() -> None:
 
 
 @pytest.mark.django_db
-def test_a_newcomer_wears_the_lowest_badges_and_enjoys_nothing(django_assert_num_queries: NumQueries) -> None:
+def test_a_newcomer_has_the_lowest_badges_and_no_benefits(django_assert_num_queries: NumQueries) -> None:
     user = UserFactory.create()
     with django_assert_num_queries(3):
         rewards = current_rewards(user=user, now=timezone.now())
@@ -127,7 +127,7 @@ def test_the_debt_limit_is_the_standings_at_any_time(user: User, richer: str, re
 
 
 @pytest.mark.parametrize("track", BadgeTrack)
-def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, track: str) -> None:
+def test_the_debt_limit_is_that_of_the_users_own_badge(user: User, track: str) -> None:
     now = timezone.now()
     subscribe = partial(
         set_allowance, starts_at=now - timedelta(days=1), ends_at=now + timedelta(days=1), renews=False
@@ -169,7 +169,7 @@ def test_a_subscriber_without_an_account_may_owe_nothing() -> None:
 
 
 @pytest.mark.django_db
-def test_without_account_allowance_or_ladders_the_debt_limit_is_told_too(
+def test_the_debt_limit_is_known_without_account_allowance_or_levels(
     django_assert_num_queries: NumQueries,
 ) -> None:
     user, now = UserFactory.create(), timezone.now()
@@ -184,14 +184,14 @@ def test_without_account_allowance_or_ladders_the_debt_limit_is_told_too(
 
 
 @pytest.mark.parametrize("offset", [-1, 0])
-def test_a_badge_is_worn_from_its_lower_bound_on(user: User, offset: int) -> None:
+def test_a_badge_is_current_from_its_lower_bound_on(user: User, offset: int) -> None:
     badges = list(Badge.objects.filter(track=BadgeTrack.PERMANENT))
     position = random.randint(1, len(badges) - 1)
     at = badges[position].exp_lower_bound + offset
     assert badges_at([(BadgeTrack.PERMANENT, at)]) == [badges[position + offset]]
 
 
-def test_without_ladders_a_badge_grants_nothing(user: User) -> None:
+def test_without_levels_a_badge_grants_nothing(user: User) -> None:
     Badge.objects.all().delete()
     rewards = current_rewards(user=user, now=timezone.now())
     assert rewards.permanent_badge.exp_upper_bound is None
@@ -200,7 +200,7 @@ def test_without_ladders_a_badge_grants_nothing(user: User) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("source", EntrySource)
-def test_only_what_was_paid_or_earned_proves_a_user(source: str, key: str) -> None:
+def test_only_paid_and_earned_credits_prove_a_user(source: str, key: str) -> None:
     owner = UserFactory.create()
     assert not has_earned(owner)
     if source in {EntrySource.STAFF_ADJUSTMENT, EntrySource.RELAY_TRANSACTION}:
@@ -225,7 +225,7 @@ def test_only_what_was_paid_or_earned_proves_a_user(source: str, key: str) -> No
         ([("SURVEYS", 50), ("CHECK_IN", 99), ("CREDITS_BACK", 99)], [("EARNING_REVERSAL", 50)], False),
     ],
 )
-def test_what_was_taken_back_proves_nothing(
+def test_reversed_credits_prove_nothing(
     given: list[tuple[str, int]], taken: list[tuple[str, int]], is_proven: bool
 ) -> None:
     owner = UserFactory.create()
@@ -237,7 +237,7 @@ def test_what_was_taken_back_proves_nothing(
     assert has_earned(owner) is is_proven
 
 
-def test_the_proof_is_found_without_reading_what_lies_between(user: User) -> None:
+def test_the_proof_is_found_without_reading_entries_in_between(user: User) -> None:
     _earn_and_spend(people=100, times=100)
     assert has_earned(user)
     query("SET LOCAL enable_bitmapscan = off")

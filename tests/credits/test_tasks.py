@@ -16,7 +16,9 @@ from tests.credits.rows import query
 from users.models import User
 
 
-def test_a_sound_ledger_says_what_was_checked(user: User, key: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_task_reports_what_it_checked_in_a_sound_ledger(
+    user: User, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
     place_hold(user=user, credits=1, key=key)
     with caplog.at_level(logging.INFO):
         reconcile_ledger()

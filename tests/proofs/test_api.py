@@ -49,7 +49,7 @@ def _verify(folder: Path, proof: Any, keys: Any) -> Any:
     return json.loads(run.stdout) if run.returncode == 0 else run.stderr
 
 
-def test_roots_are_public_newest_first_and_come_with_their_keys(client: APIClient, user: User) -> None:
+def test_roots_are_public_newest_first_and_include_their_keys(client: APIClient, user: User) -> None:
     client.credentials()
     page = _page(client, "/.well-known/ledger-roots?limit=2")
     assert [root["text"] for root in page["results"]] == [
@@ -61,7 +61,7 @@ def test_roots_are_public_newest_first_and_come_with_their_keys(client: APIClien
     assert (json.loads(older["results"][0]["text"])["root"], older["next"]) == (1, None)
 
 
-def test_a_person_gets_their_own_entries_with_proofs_and_nobody_elses(client: APIClient, user: User) -> None:
+def test_a_user_gets_only_their_own_entries_with_proofs(client: APIClient, user: User) -> None:
     newest = grant(user, 303)
     page = _page(client, "/api/ledger/proofs?limit=2")
     own = user.credit_account.entries.order_by("-account_version")

@@ -50,7 +50,7 @@ def test_an_export_is_verified_with_the_public_keys_alone(
             _run("verify_ledger", sound)
 
 
-def test_kept_roots_show_that_a_root_was_rewritten_or_is_gone(db: None, tmp_path: Path) -> None:
+def test_external_copies_reveal_a_rewritten_or_missing_root(db: None, tmp_path: Path) -> None:
     covered_ledger()
     assert "2 roots added" in _run("export_ledger_roots", tmp_path / "roots")
     assert "0 roots added" in _run("export_ledger_roots", tmp_path / "roots")

@@ -32,7 +32,7 @@ def test_it_moves_the_balance_either_way_and_prints_both_ends(user: User, funds:
     assert balance_of(user).balance == funds + amount
 
 
-def test_each_run_adjusts_anew_unless_it_is_given_a_key(user: User, funds: int, key: str) -> None:
+def test_each_run_adjusts_again_unless_it_has_a_key(user: User, funds: int, key: str) -> None:
     address, actor = user.profile_address or "", member("support").username
     for arguments in (["--key", key], ["--key", key], [], []):
         _adjust(address, "1", "--reason", "paid twice", "--actor", actor, *arguments)
@@ -52,7 +52,9 @@ def test_each_run_adjusts_anew_unless_it_is_given_a_key(user: User, funds: int, 
         (["1.5", "--reason", "paid twice"], "invalid int"),
     ],
 )
-def test_a_mistake_is_told_and_moves_nothing(user: User, arguments: list[str], message: str) -> None:
+def test_an_invalid_argument_is_reported_and_moves_nothing(
+    user: User, arguments: list[str], message: str
+) -> None:
     clerk = member("support")
     User.objects.filter(pk=member("finance").pk).update(username="finance-clerk")
     before = everything()
@@ -62,7 +64,7 @@ def test_a_mistake_is_told_and_moves_nothing(user: User, arguments: list[str], m
 
 
 @pytest.mark.parametrize("address", [random_address(), "0x12", secrets.token_hex(20)])
-def test_an_unknown_address_is_told_and_opens_no_account(user: User, address: str) -> None:
+def test_an_unknown_address_is_reported_and_opens_no_account(user: User, address: str) -> None:
     before = everything()
     with pytest.raises(CommandError, match=f"No user has the profile {address}"):
         _adjust(address, "5", "--reason", "paid twice", "--actor", "nobody")

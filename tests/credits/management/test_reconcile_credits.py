@@ -39,7 +39,7 @@ def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int
     assert ReconciliationRun.objects.get().counts["findings"] == 1
 
 
-def test_it_says_how_many_differences_it_does_not_print(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_counts_the_differences_it_omits(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     for owner in (user, *UserFactory.create_batch(2)):
         entries.open_account(user_id=owner.pk)
     query("UPDATE credits_account SET balance = balance + 1")

@@ -89,7 +89,7 @@ def test_a_key_posts_once_even_past_the_services(entry: CreditEntry) -> None:
         )
 
 
-def test_an_account_with_entries_is_not_deleted(entry: CreditEntry) -> None:
+def test_an_account_with_entries_cannot_be_deleted(entry: CreditEntry) -> None:
     before = everything()
     with pytest.raises(IntegrityError):
         entry.account.delete()

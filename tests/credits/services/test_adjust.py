@@ -17,7 +17,7 @@ def staff(db: None) -> User:
     return UserFactory.create(profile_address=None, is_staff=True)
 
 
-def test_an_adjustment_names_who_made_it_and_why(user: User, staff: User, funds: int, key: str) -> None:
+def test_an_adjustment_records_its_actor_and_reason(user: User, staff: User, funds: int, key: str) -> None:
     entry = entries.adjust(user=user, credits=5, key=key, actor=staff, reason=" paid twice ")
     assert (entry.source, entry.actor, entry.reason) == (EntrySource.STAFF_ADJUSTMENT, staff, "paid twice")
     assert (entry.balance_before, entry.balance_after) == (funds, funds + 5)

@@ -69,9 +69,7 @@ def test_given_credits_expire_after_their_announced_time(now: datetime, rule: Ex
     assert not find_differences()
 
 
-def test_what_was_used_before_does_not_expire_and_paid_credits_never_do(
-    now: datetime, rule: ExpiryRule
-) -> None:
+def test_used_credits_do_not_expire_and_paid_credits_never_do(now: datetime, rule: ExpiryRule) -> None:
     user = UserFactory.create()
     grant(500, days_ago=400, user=user, source=EntrySource.SUBSCRIBED_PAYOUT)
     grant(70, days_ago=300, user=user)

@@ -60,7 +60,7 @@ def test_a_hold_may_use_the_debt_limit_to_the_last_credit(user: User, funds: int
     assert balance_of(user).available == -50
 
 
-def test_what_is_held_cannot_be_held_again(user: User, funds: int, key: str) -> None:
+def test_held_credits_cannot_be_held_again(user: User, funds: int, key: str) -> None:
     place_hold(user=user, credits=funds, key=key)
     before = everything()
     with pytest.raises(InsufficientCredits) as refusal:
@@ -76,7 +76,7 @@ def test_a_refused_hold_leaves_the_callers_transaction_usable(user: User, funds:
         assert place_hold(user=user, credits=funds, key=key).created
 
 
-def test_a_hold_goes_with_the_callers_transaction(user: User, key: str) -> None:
+def test_a_hold_is_rolled_back_with_the_callers_transaction(user: User, key: str) -> None:
     before = everything()
     with transaction.atomic():
         place_hold(user=user, credits=1, key=key)
@@ -85,7 +85,7 @@ def test_a_hold_goes_with_the_callers_transaction(user: User, key: str) -> None:
 
 
 @pytest.mark.django_db
-def test_a_user_who_has_kept_nothing_may_hold_nothing_on_debt(key: str) -> None:
+def test_a_user_without_kept_credits_may_not_hold_on_debt(key: str) -> None:
     user = UserFactory.create()
     with pytest.raises(InsufficientCredits) as refusal:
         place_hold(user=user, credits=1, key=key, debt_limit=10)
@@ -132,7 +132,7 @@ def test_a_hold_is_two_statements(user: User, key: str, django_assert_num_querie
         place_hold(user=user, credits=1, key=key)
 
 
-def test_40_holds_at_once_take_exactly_what_the_account_affords(transactional_db: None, key: str) -> None:
+def test_40_concurrent_holds_take_exactly_the_available_credits(transactional_db: None, key: str) -> None:
     user = UserFactory.create()
     price, debt, affordable = random.randint(2, 10**6), random.randint(0, 50), random.randint(5, 30)
     change = random.randint(0, price - 1)

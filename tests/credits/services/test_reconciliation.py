@@ -110,12 +110,12 @@ def test_every_corruption_is_found_at_its_account(sound: Ledger, corruption: str
     assert {finding.account_id for finding in findings} == {sound.account}
 
 
-def test_a_finding_says_what_the_row_says_and_what_the_other_rows_say(sound: Ledger) -> None:
+def test_a_finding_shows_the_stored_value_and_the_value_computed_from_other_rows(sound: Ledger) -> None:
     _corrupt("UPDATE credits_account SET held = held + 5 WHERE id = {account}", sound)
     assert find_differences() == [Finding(HELD, sound.account, sound.account, expected=40, actual=45)]
 
 
-def test_a_hold_that_was_charged_to_a_stranger_is_found(sound: Ledger) -> None:
+def test_a_hold_charged_to_another_account_is_found(sound: Ledger) -> None:
     other_account = CreditAccount.objects.exclude(pk=sound.account).get().pk
     elsewhere = """
         UPDATE credits_hold SET account_id = (SELECT id FROM credits_account WHERE id <> {account})

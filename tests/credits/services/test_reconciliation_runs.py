@@ -35,7 +35,7 @@ def test_a_sound_ledger_is_recorded_as_such() -> None:
     assert audit.finished_at >= begin
 
 
-def test_findings_say_what_is_and_what_should_be() -> None:
+def test_findings_show_the_actual_and_the_expected_value() -> None:
     amount, off = random.randint(1, 99), random.randint(1, 99)
     changed_account = account(amount)
     account(amount)
@@ -65,7 +65,7 @@ def test_of_very_many_findings_the_first_are_kept_and_all_are_counted() -> None:
     assert audit.findings == many[:1_000]
 
 
-def test_a_comparison_that_breaks_off_stays_unfinished() -> None:
+def test_an_aborted_comparison_stays_unfinished() -> None:
     def break_off() -> Comparison:
         raise RuntimeError("the database went away")
 

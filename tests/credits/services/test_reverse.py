@@ -12,7 +12,7 @@ from users.models import User
 
 
 @pytest.mark.parametrize("source", [EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL])
-def test_a_reversal_takes_back_even_what_was_spent(user: User, funds: int, key: str, source: str) -> None:
+def test_a_reversal_takes_back_even_spent_credits(user: User, funds: int, key: str, source: str) -> None:
     entry = entries.reverse(user=user, credits=funds + 5, source=source, key=key, reason="refunded")
     assert (entry.amount, entry.balance_before, entry.balance_after) == (-funds - 5, funds, -5)
     assert (entry.source, entry.reason) == (source, "refunded")
@@ -32,7 +32,7 @@ def test_a_repeated_reversal_moves_nothing(user: User, key: str) -> None:
 @pytest.mark.parametrize(
     ("amount", "source"), [(0, "PAYOUT_CLAWBACK"), (-1, "PAYOUT_CLAWBACK"), (1, "SURVEYS")]
 )
-def test_what_is_no_reversal_is_refused(user: User, key: str, amount: int, source: str) -> None:
+def test_an_invalid_reversal_is_refused(user: User, key: str, amount: int, source: str) -> None:
     before = everything()
     with pytest.raises(ValueError, match="reversal"):
         entries.reverse(user=user, credits=amount, source=source, key=key)

@@ -40,7 +40,7 @@ def owe(user: User, credits: int) -> HoldResult:
     return place_hold(user=user, credits=credits, key=secrets.token_hex(16), debt_limit=10**9)
 
 
-def test_only_what_falls_below_zero_is_new_debt() -> None:
+def test_only_the_part_below_zero_is_new_debt() -> None:
     user = broke(100)
     entries.grant(user=user, credits=30, source=EntrySource.CHECK_IN, key=secrets.token_hex(16))
     owe(user, 20)
@@ -86,7 +86,7 @@ def test_a_raise_takes_its_new_debt_too() -> None:
     assert (hold.amount, hold.debt) == (60, 60)
 
 
-def test_what_a_hold_does_not_use_is_given_back_by_the_next_count() -> None:
+def test_the_next_count_releases_the_unused_part_of_a_hold() -> None:
     user = broke(1_000)
     entries.grant(user=user, credits=10, source=EntrySource.CHECK_IN, key=secrets.token_hex(16))
     kept, captured, released = owe(user, 110).hold, owe(user, 200).hold, owe(user, 300).hold
@@ -201,7 +201,7 @@ def test_many_free_identities_owe_nothing_beyond_their_earnings() -> None:
     assert find_differences() == []
 
 
-def test_kept_credits_are_those_of_the_moment_in_which_the_account_is_locked(transactional_db: None) -> None:
+def test_kept_credits_are_read_under_the_lock_of_the_account(transactional_db: None) -> None:
     user = broke(100)
     with waits_for_this_transaction(partial(owe, user, 1), in_transaction=True) as waiting:
         entries.reverse(

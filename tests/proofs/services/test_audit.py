@@ -118,7 +118,7 @@ _TAMPERINGS = {
 
 
 @pytest.mark.parametrize("change", _TAMPERINGS.values(), ids=_TAMPERINGS)
-def test_what_is_changed_under_a_root_is_found_in_the_database_and_in_an_export(
+def test_a_change_under_a_root_is_found_in_the_database_and_in_an_export(
     change: Callable[[Covered], str],
 ) -> None:
     ledger = covered_ledger()
@@ -153,7 +153,7 @@ def test_an_entry_that_is_forged_before_the_next_root_is_signed_with_the_others(
     assert [finding.rule for finding in audited()] == [audit.PRESENT]
 
 
-def test_roots_that_are_kept_elsewhere_show_that_the_newest_ones_are_gone() -> None:
+def test_external_copies_of_roots_reveal_that_the_newest_ones_are_missing() -> None:
     ledger = covered_ledger()
     kept = read_roots(root_lines())
     tamper("DELETE FROM credits_roottree WHERE number = 2")
@@ -167,21 +167,21 @@ def test_roots_that_are_kept_elsewhere_show_that_the_newest_ones_are_gone() -> N
 
 
 @pytest.mark.parametrize("cut", [1, -1])
-def test_an_export_that_lacks_a_line_is_no_export(cut: int) -> None:
+def test_an_export_with_a_missing_line_is_refused(cut: int) -> None:
     covered_ledger()
     lines = list(ledger_lines())
     del lines[cut]
     assert export_faults(lines)
 
 
-def test_an_export_tells_no_address_and_no_reason() -> None:
+def test_an_export_has_neither_addresses_nor_reasons() -> None:
     ledger = covered_ledger()
     text = "".join(ledger_lines())
     assert str(ledger.user.profile_address).lower() not in text.lower()
     assert ledger.adjustment.reason not in text
 
 
-def test_the_nightly_audit_stores_what_it_finds_and_fails() -> None:
+def test_the_nightly_audit_stores_its_findings_and_fails() -> None:
     ledger = covered_ledger()
     grant(ledger.user, 5)
     audit_roots()

@@ -106,7 +106,7 @@ def test_entries_are_read_and_hashed_page_by_page(db: None, monkeypatch: Any) ->
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_root_is_closed_while_somebody_may_still_commit_an_older_entry() -> None:
+def test_no_root_is_closed_while_an_older_entry_may_still_be_committed() -> None:
     slow, quick = UserFactory.create(), UserFactory.create()
     posted, released = threading.Event(), threading.Event()
 

@@ -88,7 +88,7 @@ def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Cli
         ("visit-link", "Not needed"),
     ],
 )
-def test_a_networks_page_says_what_proves_its_adapter(staff: Client, slug: str, proof: str) -> None:
+def test_a_networks_page_shows_how_its_adapter_was_verified(staff: Client, slug: str, proof: str) -> None:
     assert proof in _page(staff, "adnetwork_change", set_up(slug).row.pk)
 
 
@@ -140,7 +140,7 @@ def test_an_invalid_rate_and_a_read_only_user_get_no_preview(staff: Client) -> N
     assert list(AdNetwork.objects.values()) == before
 
 
-def test_an_address_is_shown_once_and_works(staff: Client) -> None:
+def test_a_postback_url_is_shown_once_and_works(staff: Client) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
 
     shown = confirm(staff, "earnings_adnetwork", "issue_address", network.row).content.decode()

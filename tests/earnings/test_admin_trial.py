@@ -87,7 +87,7 @@ def test_a_body_is_tried_as_a_post(staff: Client) -> None:
     assert _try(staff, network, address, signature, body[:-1] + " }")[0].endswith("bad signature.")
 
 
-def test_the_page_shows_an_earlier_postback_and_what_a_reversal_takes_back(staff: Client) -> None:
+def test_the_page_shows_an_earlier_postback_and_the_effect_of_a_reversal(staff: Client) -> None:
     user, network = UserFactory.create(), set_up("ayet-studios")
     reward = network.reward(user)
     network.send(reward)
@@ -137,7 +137,7 @@ def test_a_refused_postback_shows_the_reason(staff: Client, error: str, sentence
     assert everything() == before
 
 
-def test_a_postback_that_names_nobody_is_shown_as_such(staff: Client) -> None:
+def test_a_postback_for_an_unknown_user_is_shown_as_such(staff: Client) -> None:
     network = set_up("tapjoy")
     query = network.request(new_reward()).query.decode()
     before = everything()

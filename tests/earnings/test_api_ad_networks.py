@@ -84,7 +84,7 @@ def test_a_postback_with_the_reference_credits_the_user() -> None:
     assert user.credit_account.balance > 0
 
 
-def test_without_networks_the_answer_is_an_empty_list_in_an_object() -> None:
+def test_without_networks_the_response_is_an_empty_list_in_an_object() -> None:
     assert _get(UserFactory.create()).json() == {"networks": []}
 
 

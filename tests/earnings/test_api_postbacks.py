@@ -99,7 +99,7 @@ def test_an_address_list_uses_the_forwarded_address(settings: Any, forwarded: st
     assert Postback.objects.count() == int(is_listed)
 
 
-def test_a_refusal_is_answered_as_the_network_expects() -> None:
+def test_a_refused_postback_gets_the_response_that_the_network_expects() -> None:
     network = set_up("theoremreach")
     request = network.request(network.reward(UserFactory.create()))
 
@@ -193,7 +193,7 @@ def test_without_a_database_the_postback_is_postponed(
     assert balance_of(user).available > 0
 
 
-def test_without_redis_no_reward_is_lost(settings: Any) -> None:
+def test_without_redis_every_reward_is_still_credited(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     user, network = UserFactory.create(), set_up("tapjoy")
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def test_each_span_counts_its_postbacks_by_their_state(django_assert_num_queries: NumQueries) -> None:
+def test_each_period_counts_its_postbacks_by_state(django_assert_num_queries: NumQueries) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=100)
     other = set_up("tapjoy")
     other.send(other.reward(user))

@@ -52,7 +52,7 @@ def _import(path: Path, *rows: str, header: str = HEADER, flags: tuple[str, ...]
     return out.getvalue(), err.getvalue()
 
 
-def test_every_row_is_credited_and_a_second_import_credits_nobody(tmp_path: Path, users: list[User]) -> None:
+def test_every_row_is_credited_and_a_second_import_credits_nothing(tmp_path: Path, users: list[User]) -> None:
     rows = [
         f"r1,{_reference(users[0])},10,0.10,2026-11-20T10:00:00Z",
         f"r2,{_reference(users[1])},20.5,,",
@@ -256,7 +256,7 @@ def test_an_open_quote_is_an_error_of_the_file(tmp_path: Path, users: list[User]
     assert not Postback.objects.exists()
 
 
-def test_many_users_are_looked_up_together(users: list[User], django_assert_max_num_queries: Any) -> None:
+def test_many_users_are_read_in_one_query(users: list[User], django_assert_max_num_queries: Any) -> None:
     name = _reference(users[0])
     rows = [f"r{number},{name},1,," for number in range(300)]
 

@@ -164,7 +164,7 @@ def test_an_installation_that_adgem_posts_is_information() -> None:
         (b'{"data": {"conversion_id": "c", "amount": 5}', "unreadable"),
     ],
 )
-def test_a_body_of_adgem_that_says_nothing_certain_is_refused(body: bytes, reason: str) -> None:
+def test_an_ambiguous_body_of_adgem_is_refused(body: bytes, reason: str) -> None:
     adapter, signature = ADAPTERS["adgem"], hmac.new(b"key", body, "sha256").hexdigest()
     request = RawRequest(method="POST", url="", query=b"", body=body, headers={"signature": signature})
 
@@ -296,7 +296,7 @@ def test_a_wallet_cannot_smuggle_a_parameter_by_encoding_another_one_twice() -> 
         parse("admob", _signed_by_google(decoded, sent=decoded))
 
 
-def test_decoded_text_that_google_signed_means_the_same_when_it_is_sent_as_a_query() -> None:
+def test_text_signed_by_google_decodes_to_the_same_query() -> None:
     at = f"timestamp={NOW.timestamp() * 1000:.0f}&transaction_id=t"
     # What a wallet chose is `x%26reward_amount%3D1000`, which Google encodes once more.
     decoded = f"ad_unit=1&custom_data=x%26reward_amount%3D1000&reward_amount=1&{at}"

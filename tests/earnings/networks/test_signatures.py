@@ -157,7 +157,7 @@ def test_an_unknown_verifier_key_postpones_the_postback() -> None:
 @pytest.mark.parametrize(
     "amount", ["NaN", "Infinity", "--5", "1,5", "0x10", "", "1_0", "1e", "9" * 24, "1e999999", "1" * 401]
 )
-def test_an_amount_that_is_no_number_or_does_not_fit_is_refused(slug: str, amount: str) -> None:
+def test_an_amount_that_is_not_a_number_or_overflows_is_refused(slug: str, amount: str) -> None:
     secret = new_secret(slug)
 
     with pytest.raises(PostbackRefused):

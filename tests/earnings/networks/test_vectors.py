@@ -174,7 +174,7 @@ def test_a_recorded_postback_is_accepted(
 
 
 @pytest.mark.parametrize("query", [ADMOB_TEST, ADMOB_TEST_WITHOUT_REWARD])
-def test_googles_published_vectors_are_accepted_and_its_test_credits_nobody(query: str) -> None:
+def test_googles_published_vectors_are_accepted_and_its_test_callback_credits_nothing(query: str) -> None:
     adapter = ADAPTERS["admob"]
 
     event = adapter.parse(adapter.verify(_request("admob", query), secrets=[], keys=GOOGLES_KEYS))

@@ -38,7 +38,7 @@ def _states() -> dict[str, str]:
     return dict(Postback.objects.values_list("kind", "state"))
 
 
-def test_an_announcement_is_no_credit_and_its_completion_is_one() -> None:
+def test_an_announcement_credits_nothing_and_its_completion_does() -> None:
     user, network, tx = UserFactory.create(), set_up("bitlabs"), random_id()
 
     assert _send_state(network, user, tx, "PENDING") == 200

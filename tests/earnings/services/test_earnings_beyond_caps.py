@@ -52,7 +52,7 @@ def test_a_signed_postback_of_any_size_makes_no_credits_alone(caplog: pytest.Log
 
 
 @pytest.mark.django_db
-def test_two_people_release_what_is_held_beyond_a_cap() -> None:
+def test_two_staff_members_release_credits_held_beyond_a_cap() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=10)
     network.send(network.reward(user, amount="11"))
     row = Postback.objects.get()

@@ -102,7 +102,7 @@ def test_less_than_a_credit_is_an_earning_without_an_entry() -> None:
 
 
 @pytest.mark.django_db
-def test_badge_and_modifiers_raise_what_is_earned_and_stay_on_the_row() -> None:
+def test_badge_and_modifiers_raise_the_earning_and_stay_on_the_row() -> None:
     user, network = UserFactory.create(), set_up("adgem", rate=Decimal("1.5"))
     experience.gain(user=user, track=BadgeTrack.PERMANENT, base=6_000, key=random_id(), cause="test")
     badge = Badge.objects.get(track="PERMANENT", exp_lower_bound__lte=6_000, exp_upper_bound__gt=6_000)

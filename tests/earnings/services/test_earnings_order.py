@@ -29,7 +29,7 @@ _SEQUENCES = st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12)
 @pytest.mark.django_db
 @settings(max_examples=15)
 @given(sequence=_SEQUENCES, slug=st.sampled_from(REVERSING), hold_hours=st.sampled_from([0, 0, 24]))
-def test_any_sequence_ends_with_what_was_credited_and_never_reversed(
+def test_after_any_sequence_only_unreversed_credits_remain(
     sequence: list[tuple[int, bool]], slug: str, hold_hours: int
 ) -> None:
     user, network = UserFactory.create(), set_up(slug, hold_hours=hold_hours)
@@ -51,7 +51,7 @@ def test_any_sequence_ends_with_what_was_credited_and_never_reversed(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("slug", REVERSING)
-def test_a_reversal_takes_back_exactly_what_was_credited(slug: str) -> None:
+def test_a_reversal_takes_back_exactly_the_credited_amount(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
     reward = network.reward(user, amount="250")
     network.send(reward)
@@ -156,7 +156,7 @@ def test_a_second_reversal_under_another_id_takes_nothing_more() -> None:
 
 
 @pytest.mark.django_db
-def test_a_reversal_of_what_is_held_beyond_a_cap_ends_it() -> None:
+def test_a_reversal_ends_an_earning_held_beyond_a_cap() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=10)
     reward = network.reward(user, amount="11")
     network.send(reward)

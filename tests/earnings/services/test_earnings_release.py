@@ -64,7 +64,7 @@ def test_a_credit_that_was_reversed_while_held_is_never_posted(network: Network)
     assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.REVERSED}
 
 
-def test_a_reversal_after_the_release_takes_back_what_was_posted(network: Network) -> None:
+def test_a_reversal_after_the_release_takes_back_the_posted_credits(network: Network) -> None:
     user, held = _earn(network)
     release_due(now=timezone.now() + 2 * HOLD)
 
@@ -148,7 +148,7 @@ def test_a_lost_database_ends_the_sweep(
     assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.HELD}
 
 
-def test_the_periodic_task_releases_what_is_due(network: Network) -> None:
+def test_the_periodic_task_releases_due_earnings(network: Network) -> None:
     user, held = _earn(network)
     release_earnings()
     assert balance_of(user).available == 0

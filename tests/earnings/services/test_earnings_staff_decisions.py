@@ -100,7 +100,7 @@ def test_a_forfeited_earning_is_never_posted(network: Network, amount: int) -> N
 
 
 @pytest.mark.django_db
-def test_an_early_release_leaves_out_what_was_taken_back() -> None:
+def test_an_early_release_leaves_out_reversed_credits() -> None:
     user, network = UserFactory.create(), set_up("bitlabs", hold_hours=24)
     reward = network.reward(user, amount="100")
     network.send(reward)

@@ -68,7 +68,7 @@ def test_a_reversal_of_the_wrong_user_takes_nothing_back_and_is_logged(
     assert [record.getMessage() for record in caplog.records if "names another user" in record.getMessage()]
 
 
-def test_the_same_credit_for_a_second_user_is_a_repeat_and_pays_nobody(network: Network) -> None:
+def test_the_same_credit_for_a_second_user_is_a_repeat_and_pays_nothing(network: Network) -> None:
     user, other_user = UserFactory.create(), UserFactory.create()
     credit = network.reward(user, amount="120")
     network.send(credit)

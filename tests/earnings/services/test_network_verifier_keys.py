@@ -52,7 +52,7 @@ def test_fetched_keys_verify_from_then_on(google: ExternalIssuer) -> None:
 @pytest.mark.parametrize(
     "document", [{"keys": []}, {"keys": "none"}, [], {"keys": [{"keyId": 1}]}, b"<html>", b"[" * 5_000]
 )
-def test_an_answer_without_keys_keeps_the_last_ones(google: ExternalIssuer, document: Any) -> None:
+def test_a_response_without_keys_keeps_the_last_ones(google: ExternalIssuer, document: Any) -> None:
     set_up("admob")
     networks.refresh_verifier_keys(now=timezone.now())
     before = VerifierKeySet.objects.get()
@@ -64,7 +64,7 @@ def test_an_answer_without_keys_keeps_the_last_ones(google: ExternalIssuer, docu
 
 
 @pytest.mark.parametrize("status", [302, 404, 500])
-def test_an_answer_other_than_200_keeps_the_last_ones(google: ExternalIssuer, status: int) -> None:
+def test_a_response_other_than_200_keeps_the_last_keys(google: ExternalIssuer, status: int) -> None:
     set_up("admob")
     google.status = status
 

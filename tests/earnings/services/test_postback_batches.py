@@ -100,7 +100,7 @@ def _rows() -> dict[str, QuerySet[Any, Any]]:
 
 
 @pytest.mark.parametrize("hold_hours", [0, 24])
-def test_batches_give_what_single_events_give(hold_hours: int, settings: Settings) -> None:
+def test_a_batch_has_the_same_result_as_single_events(hold_hours: int, settings: Settings) -> None:
     rng = random.Random(secrets.randbits(64))
     settings.EARNINGS_DAILY_CEILING = rng.choice([2_000, 9_000, 10**6])
     settings.EARNINGS_NETWORK_SHARE = rng.choice([50, 100])

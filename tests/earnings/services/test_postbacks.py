@@ -25,7 +25,7 @@ ACCEPTED = {"levelplay": "{}:OK", "theoremreach": "1", "cpx-research": "ok"}
 
 
 @pytest.mark.parametrize("slug", UNHELD)
-def test_each_network_credits_its_user_and_gets_its_own_answer(slug: str) -> None:
+def test_each_network_credits_its_user_and_gets_its_own_response(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug, rate=Decimal("2.5"))
     reward = network.reward(user, amount="101")
 
@@ -43,7 +43,7 @@ def test_each_network_credits_its_user_and_gets_its_own_answer(slug: str) -> Non
 
 
 @pytest.mark.parametrize("slug", UNHELD)
-def test_a_repeat_gets_the_same_answer_and_changes_nothing(slug: str) -> None:
+def test_a_repeat_gets_the_same_response_and_changes_nothing(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
     reward = network.reward(user)
 
@@ -62,7 +62,7 @@ def test_a_repeat_gets_the_same_answer_and_changes_nothing(slug: str) -> None:
         ("theoremreach", (400, "0")),
     ],
 )
-def test_a_macro_signed_for_two_people_credits_neither_and_the_answer_names_it(
+def test_a_macro_signed_for_two_users_credits_neither_and_the_response_names_it(
     slug: str, answer: tuple[int, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     network = set_up(slug)
@@ -219,7 +219,7 @@ def test_a_conflicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize("extra", ["&debug=true", "&debug=true&reversal=true"])
-def test_a_debug_postback_is_acknowledged_and_credits_nobody(extra: str) -> None:
+def test_a_debug_postback_is_acknowledged_and_credits_nothing(extra: str) -> None:
     user, network = UserFactory.create(), set_up("theoremreach")
     # The dialect puts everything before the hash, so text added to the id is signed as well.
     reward = network.reward(user)

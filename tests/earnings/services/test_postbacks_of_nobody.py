@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("user", ["", "{user_id}", "player-7"])
-def test_a_reward_that_names_nobody_leaves_a_row_and_no_credits(
+def test_a_reward_for_an_unknown_user_leaves_a_row_and_no_credits(
     slug: str, user: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     network = set_up(slug)
@@ -89,7 +89,7 @@ def test_an_unknown_profile_is_refused_in_the_form() -> None:
     assert Postback.objects.get().state == PostbackState.UNASSIGNED
 
 
-def test_caps_hold_for_what_staff_assign() -> None:
+def test_caps_apply_to_rewards_that_staff_assign() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=10)
     network.send(new_reward(amount="11", at=timezone.now()))
 
@@ -99,7 +99,7 @@ def test_caps_hold_for_what_staff_assign() -> None:
     assert balance_of(user).available == 0
 
 
-def test_a_reversal_of_nobody_is_decided_with_its_credit() -> None:
+def test_a_reversal_without_a_user_is_decided_with_its_credit() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     reward = new_reward(amount="100", at=timezone.now())
     network.send(reward)
@@ -115,7 +115,7 @@ def test_a_reversal_of_nobody_is_decided_with_its_credit() -> None:
     assert find_differences() == []
 
 
-def test_a_reversal_of_nobody_takes_back_when_it_is_given_to_the_person() -> None:
+def test_a_reversal_without_a_user_takes_back_credits_once_it_is_assigned() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     reward = network.reward(user, amount="100")
     network.send(reward)

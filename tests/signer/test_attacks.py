@@ -100,7 +100,7 @@ def _answering(services: Services, word: str) -> str:
     return address
 
 
-def test_whoever_runs_code_in_web_gets_no_transfer_no_other_chain_no_other_contract_and_nothing_above_the_cap(
+def test_code_in_the_web_process_cannot_sign_transfers_other_chains_or_contracts_or_fees_above_the_cap(
     web: Web, services: Services
 ) -> None:
     profile = services.world.create_profiles(ProfilePlan())[0]

@@ -97,7 +97,7 @@ def test_signatures_are_of_the_key_and_have_the_lower_s(key: Key) -> None:
         assert int.from_bytes(signature[32:64], "big") <= CURVE_ORDER // 2
 
 
-def test_a_batch_is_signed_and_to_ask_again_gives_the_same_bytes(key: Key, tmp_path: Path) -> None:
+def test_a_batch_is_signed_and_a_repeated_request_returns_the_same_bytes(key: Key, tmp_path: Path) -> None:
     targets = FakeTargets()
     service = new_service(tmp_path, Keyring.of([key]), targets)
     calls = [relay_call(key.address, targets.key_manager(), account_nonce=nonce) for nonce in range(8)]
@@ -109,7 +109,7 @@ def test_a_batch_is_signed_and_to_ask_again_gives_the_same_bytes(key: Key, tmp_p
     assert service.sign(calls) == signed
 
 
-def test_the_public_key_is_asked_for_once_and_a_service_that_fails_leaves_calls_unsigned(
+def test_the_public_key_is_read_once_and_a_failing_service_leaves_calls_unsigned(
     cloud: Kms, tmp_path: Path
 ) -> None:
     cloud.operations.clear()
@@ -156,7 +156,7 @@ def test_a_device_that_was_reset_or_away_signs_again(module: str, token: Token, 
     assert _is_of(key, key.sign(digest), digest)
 
 
-def test_a_pin_that_became_wrong_is_tried_once(module: str, token: Token) -> None:
+def test_a_pin_that_became_invalid_is_tried_once(module: str, token: Token) -> None:
     key = token.keys(TREASURY)[0]
     token._pin = _PIN + "0"
     token.close()

@@ -96,7 +96,7 @@ def tls_url(tmp_path: Path, service: SigningService, ours: Authority) -> Iterato
         yield url
 
 
-def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
+def test_over_tcp_only_clients_with_a_certificate_of_the_authority_are_served(
     tls_url: str, service: SigningService, targets: FakeTargets, ours: Authority, tmp_path: Path
 ) -> None:
     call = relay_call(service.keys().relayers[0], targets.key_manager())
@@ -178,7 +178,7 @@ def test_a_refusal_is_logged_with_its_reason_and_the_transactions_terms(
     assert all(text in caplog.text for text in (call.address, call.transaction.to, "account nonce 7"))
 
 
-def test_the_health_check_of_the_container_imports_nothing_of_the_signer_and_sees_whether_it_answers(
+def test_the_containers_health_check_imports_no_signer_code_and_detects_a_dead_signer(
     tmp_path: Path, service: SigningService
 ) -> None:
     def probed(listen: str) -> subprocess.CompletedProcess[str]:
@@ -196,7 +196,7 @@ def test_the_health_check_of_the_container_imports_nothing_of_the_signer_and_see
     assert probed(url).returncode == 1
 
 
-def test_who_hangs_up_while_others_are_served_gets_nothing_signed(
+def test_a_client_that_disconnects_in_the_queue_gets_nothing_signed(
     tmp_path: Path, service: SigningService, targets: FakeTargets
 ) -> None:
     call = relay_call(service.keys().relayers[0], targets.key_manager())

@@ -46,7 +46,7 @@ def _is_refused(outcome: Outcome) -> bool:
     return isinstance(outcome, PolicyViolation) and outcome.refusal == "nonce-used"
 
 
-def test_what_is_final_for_long_goes_and_its_account_nonces_stay_closed(
+def test_long_final_entries_are_deleted_and_their_account_nonces_stay_closed(
     tmp_path: Path, service: SigningService, targets: FakeTargets, clock: Clock
 ) -> None:
     relayer, other, _ = service.keys().relayers
@@ -71,7 +71,7 @@ def test_what_is_final_for_long_goes_and_its_account_nonces_stay_closed(
     assert again.signed_ever() == 8
 
 
-def test_many_entries_go_step_by_step_and_the_file_grows_no_further(
+def test_many_entries_are_deleted_in_steps_and_the_file_stops_growing(
     tmp_path: Path, targets: FakeTargets, clock: Clock
 ) -> None:
     journal = Journal(str(tmp_path / "small"), prune_step=10)
@@ -89,7 +89,7 @@ def test_many_entries_go_step_by_step_and_the_file_grows_no_further(
     assert sizes[1] == sizes[-1]
 
 
-def test_without_a_node_nothing_is_forgotten_and_signing_goes_on(
+def test_without_a_node_nothing_is_deleted_and_signing_continues(
     service: SigningService, targets: FakeTargets
 ) -> None:
     targets.is_away = True
@@ -100,7 +100,7 @@ def test_without_a_node_nothing_is_forgotten_and_signing_goes_on(
 @pytest.mark.parametrize(
     "answers", [[hex(CHAIN_ID), None], [hex(CHAIN_ID), "ten"], [None, "0x1"], ["LUKSO", "0x1"]]
 )
-def test_a_node_that_knows_no_final_block_or_answers_no_number_says_nothing(
+def test_a_node_without_a_final_block_or_a_valid_number_decides_nothing(
     answers: list[str | None],
 ) -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
@@ -111,7 +111,7 @@ def test_a_node_that_knows_no_final_block_or_answers_no_number_says_nothing(
 @pytest.mark.parametrize(
     "answers", [["LUKSO", "0x", "0x"], [hex(CHAIN_ID), "0xcode", "0x"], [hex(CHAIN_ID), None, "0x"]]
 )
-def test_a_node_that_answers_neither_chain_nor_code_tells_nothing_of_a_contract(
+def test_without_chain_id_and_code_from_the_node_a_contract_is_unknown(
     answers: list[str | None],
 ) -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
@@ -119,7 +119,7 @@ def test_a_node_that_answers_neither_chain_nor_code_tells_nothing_of_a_contract(
         targets.trust_of(["0x" + "aa" * 20])
 
 
-def test_an_answer_that_is_no_address_names_no_profile() -> None:
+def test_a_result_that_is_not_an_address_names_no_profile() -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
     address, word = "0x" + "aa" * 20, "0x" + "zz" * 32
     with patch.object(NodeTargets, "batch", side_effect=[[hex(CHAIN_ID), "0x60", word], ["0x"]]):

@@ -73,7 +73,7 @@ def _hash(outcome: Outcome) -> str:
     return outcome.transaction_hash
 
 
-def test_a_batch_is_answered_in_order_and_each_is_signed_by_its_relayer(
+def test_a_batch_is_returned_in_order_with_each_signed_by_its_relayer(
     service: SigningService, targets: FakeTargets
 ) -> None:
     first, second, spare = service.keys().relayers
@@ -129,7 +129,7 @@ def at_the_socket(
     ],
     ids=str,
 )
-def test_whoever_has_the_socket_gets_nothing_signed_that_the_service_never_sends(
+def test_access_to_the_socket_signs_nothing_that_the_service_never_sends(
     at_the_socket: tuple[SigningService, FakeTargets, str], changed: dict[str, Any]
 ) -> None:
     service, targets, url = at_the_socket
@@ -163,7 +163,7 @@ def test_whoever_has_the_socket_gets_nothing_signed_that_the_service_never_sends
         b"GET /../etc/passwd HTTP/1.1\r\n\r\n",
     ],
 )
-def test_what_is_no_request_is_refused_and_the_signer_goes_on(
+def test_an_invalid_request_is_refused_and_the_signer_keeps_running(
     at_the_socket: tuple[SigningService, FakeTargets, str], text: bytes
 ) -> None:
     service, _, url = at_the_socket
@@ -205,7 +205,7 @@ def test_an_account_nonce_carries_one_call_again_only_at_a_higher_fee_and_self_t
     assert _refusal(_one(service, late)) == "nonce-used"
 
 
-def test_an_account_nonce_has_room_for_so_many_transactions(
+def test_the_number_of_transactions_per_account_nonce_is_limited(
     service: SigningService, targets: FakeTargets, relayer: str
 ) -> None:
     call = relay_call(relayer, targets.key_manager())
@@ -226,7 +226,7 @@ def test_of_two_calls_on_one_account_nonce_in_a_batch_one_is_signed(
     assert _refusal(second) == "nonce-used"
 
 
-def test_what_was_signed_outlives_the_process(
+def test_signed_transactions_survive_a_restart(
     tmp_path: Path, service: SigningService, targets: FakeTargets, clock: Clock, relayer: str
 ) -> None:
     call = relay_call(relayer, targets.key_manager())
@@ -290,7 +290,7 @@ def test_the_treasury_pays_relayers_alone_and_no_more_than_a_day_allows(
     assert _hash(pay(9, most))
 
 
-def test_while_the_signers_node_is_away_only_what_needs_no_contract_is_signed(
+def test_while_the_signers_node_is_down_only_transactions_without_contract_check_are_signed(
     service: SigningService, targets: FakeTargets, relayer: str
 ) -> None:
     targets.is_away = True
@@ -314,7 +314,7 @@ def test_code_that_is_not_trusted_gets_as_much_gas_as_the_signer_allows_it(
     )
 
 
-def test_a_device_that_does_not_answer_leaves_nothing_signed(tmp_path: Path, targets: FakeTargets) -> None:
+def test_an_unresponsive_device_leaves_nothing_signed(tmp_path: Path, targets: FakeTargets) -> None:
     device = _Device()
     service = new_service(tmp_path, Keyring.of([device]), targets)
     call = relay_call(device.address, targets.key_manager())

@@ -141,7 +141,7 @@ def test_a_batch_pays_one_call_for_a_voucher_and_none_above_the_credits_of_a_cal
     assert_agree(sponsor)
 
 
-def test_a_sponsor_never_owes_a_credit_to_many_calls_at_once() -> None:
+def test_concurrent_calls_never_put_a_sponsor_into_debt() -> None:
     part, fits = random.randint(2, 50), random.randint(1, CLIENTS - 1)
     sponsor = make_sponsor(part * fits + part - 1)
     version = make_policy(sponsor)

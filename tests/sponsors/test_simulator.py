@@ -40,7 +40,7 @@ def _asked(staff: Client, sponsor: Sponsor, **values: Any) -> tuple[str, list[tu
     return sentence, re.findall(r"<dt[^>]*>(.+?)</dt><dd[^>]*>.*?<code>(.+?)</code></dd>", shown)
 
 
-def test_the_answer_names_the_policy_that_pays_and_the_rules_of_those_before(staff: Client) -> None:
+def test_the_result_names_the_paying_policy_and_the_rules_of_earlier_ones(staff: Client) -> None:
     sponsor, contract = make_sponsor(), random_address()
     first = make_policy(sponsor, targets=[{"contract": contract, "functions": [_FUNCTION]}]).policy
     second = make_policy(sponsor, position=1, share_percent=75).policy
@@ -71,7 +71,7 @@ def test_where_none_pays_each_policy_names_its_rule(staff: Client) -> None:
     )
 
 
-def test_what_a_person_has_used_counts(staff: Client) -> None:
+def test_the_users_usage_counts(staff: Client) -> None:
     sponsor, user = make_sponsor(), UserFactory.create()
     version = make_policy(sponsor, user_calls=1)
     Usage.objects.create(
@@ -100,7 +100,7 @@ def test_a_frozen_or_empty_sponsor_pays_for_nothing(staff: Client) -> None:
 
 
 @pytest.mark.parametrize("values", [{"profile": "0x12"}, {"actions": "anything"}, {"credits": 0}])
-def test_a_call_that_is_not_described_is_not_answered(staff: Client, values: dict[str, Any]) -> None:
+def test_an_incomplete_call_description_is_refused(staff: Client, values: dict[str, Any]) -> None:
     sponsor = make_sponsor()
 
     assert _asked(staff, sponsor, **values) == ("", [])

@@ -95,7 +95,7 @@ def test_a_disabled_endpoint_gets_nothing_until_it_is_enabled(staff: Client, app
     assert app.deliver() == 1
 
 
-def test_support_sends_again_what_was_given_up_since_a_time(app: App) -> None:
+def test_support_resends_messages_given_up_since_a_time(app: App) -> None:
     support, now = browser_of(member("support")), timezone.now()
     message = endpoints.send_test(app.endpoint, now=now)
     Message.objects.update(status="given-up", finished_at=now)

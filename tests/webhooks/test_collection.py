@@ -39,7 +39,7 @@ def subscribe(user: User) -> Subscription:
     return make(Subscription, user=user, amount_minor=2550)
 
 
-def test_credits_are_told_once_and_in_order(app: App, user: User) -> None:
+def test_credit_changes_are_sent_once_and_in_order(app: App, user: User) -> None:
     grant(user, 25)
     grant(user, 5)
     for _ in range(2):
@@ -59,7 +59,7 @@ def test_credits_are_told_once_and_in_order(app: App, user: User) -> None:
     ]
 
 
-def test_an_app_hears_what_it_asked_for_since_it_was_enabled(app: App, user: User) -> None:
+def test_an_app_gets_its_chosen_events_since_it_was_enabled(app: App, user: User) -> None:
     app.endpoint.event_types = [EventType.SUBSCRIPTION_CHANGED]
     app.endpoint.save()
     grant(user, 25)
@@ -71,7 +71,7 @@ def test_an_app_hears_what_it_asked_for_since_it_was_enabled(app: App, user: Use
     assert message_bodies() == []
 
 
-def test_of_a_subscription_only_changes_are_told(app: App, user: User) -> None:
+def test_only_changes_of_a_subscription_are_sent(app: App, user: User) -> None:
     row = subscribe(user)
     steps: list[dict[str, Any]] = [
         {},
@@ -89,7 +89,7 @@ def test_of_a_subscription_only_changes_are_told(app: App, user: User) -> None:
     assert message_bodies()[0]["data"]["subscriptionCost"] == 2550
 
 
-def test_credits_of_others_are_told_to_nobody(app: App) -> None:
+def test_credit_changes_of_other_users_are_not_sent(app: App) -> None:
     collection.collect(now=timezone.now())
     other, elsewhere = UserFactory.create(), UserFactory.create()
     sign_in(elsewhere, "https://wallet.example.evil.example")
@@ -101,7 +101,7 @@ def test_credits_of_others_are_told_to_nobody(app: App) -> None:
 
 
 @pytest.mark.parametrize(("status", "reason"), [("paid", ""), ("void", "card-declined")])
-def test_every_automatic_purchase_that_ended_is_told_once(
+def test_every_finished_automatic_purchase_is_sent_once(
     app: App, user: User, status: str, reason: str
 ) -> None:
     now, customer = timezone.now(), Customer.objects.create(user=user, stripe_customer_id="cus_1")
@@ -204,7 +204,7 @@ def test_the_page_shows_every_type_with_its_members(app: App) -> None:
     assert {frozenset(content) for content in written.values()} == {frozenset(whole)}
 
 
-def test_an_announced_expiry_is_told_once(app: App, user: User) -> None:
+def test_an_announced_expiry_is_sent_once(app: App, user: User) -> None:
     collection.collect(now=timezone.now())
     entry = CreditEntry.objects.get(pk=grant(user, 70).pk)
     row = ExpiringLot.objects.create(entry=entry, credits=70, expires_at=timezone.now() + timedelta(days=14))

@@ -48,7 +48,7 @@ def message_events() -> list[tuple[str, Any]]:
     return [(row.type, json.loads(row.body)["data"].get("status")) for row in Message.objects.order_by("pk")]
 
 
-def test_a_call_is_told_from_its_acceptance_to_its_end(
+def test_a_calls_events_are_sent_from_acceptance_to_its_end(
     app: App, user: User, accept: Accept, settle: Settle
 ) -> None:
     sign_in(user)
@@ -82,7 +82,7 @@ def test_a_call_is_told_from_its_acceptance_to_its_end(
     }
 
 
-def test_a_settlement_that_is_undone_is_told_in_between(
+def test_a_reversed_settlement_is_sent_in_between(
     app: App, user: User, accept: Accept, settle: Settle, chain: Chain
 ) -> None:
     sign_in(user)
@@ -105,7 +105,7 @@ def test_a_settlement_that_is_undone_is_told_in_between(
     assert Message.objects.values("ordering_key").distinct().count() == 1
 
 
-def test_of_what_an_app_missed_while_disabled_it_hears_how_its_calls_ended(
+def test_a_reenabled_app_gets_the_final_events_of_calls_it_missed(
     app: App, user: User, accept: Accept, settle: Settle
 ) -> None:
     sign_in(user)
@@ -121,7 +121,7 @@ def test_of_what_an_app_missed_while_disabled_it_hears_how_its_calls_ended(
     assert message_events() == [("call.accepted", "Pending"), ("call.settled", "Success")]
 
 
-def test_what_happened_while_nobody_collected_is_told_in_order(
+def test_events_during_a_collector_outage_are_sent_in_order(
     app: App, user: User, accept: Accept, settle: Settle, chain: Chain
 ) -> None:
     sign_in(user)
@@ -140,7 +140,7 @@ def test_what_happened_while_nobody_collected_is_told_in_order(
     ]
 
 
-def test_a_call_whose_transaction_commits_late_is_told(app: App, user: User, accept: Accept) -> None:
+def test_a_call_whose_transaction_commits_late_is_sent(app: App, user: User, accept: Accept) -> None:
     sign_in(user)
     collect()
     accept()
@@ -162,7 +162,7 @@ def test_a_call_whose_transaction_commits_late_is_told(app: App, user: User, acc
     ],
     ids=["never", "elsewhere", "unnamed", "signed-out", "expired", "later"],
 )
-def test_an_app_hears_of_nobody_who_is_not_signed_in_there(
+def test_an_app_gets_only_events_of_users_signed_in_there(
     app: App, user: User, accept: Accept, session: dict[str, Any] | None
 ) -> None:
     if session is not None:

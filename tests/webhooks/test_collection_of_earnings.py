@@ -37,7 +37,7 @@ def _held(user: User, amount: str, network: Network) -> Postback:
     return Postback.objects.latest("pk")
 
 
-def test_an_earning_is_told_when_it_is_held_and_when_it_is_released(app: App, user: User) -> None:
+def test_an_earning_is_sent_when_it_is_held_and_when_it_is_released(app: App, user: User) -> None:
     network = set_up("tapjoy", hold_hours=24)
     network.send(network.reward(UserFactory.create()))
     row = _held(user, "120", network)
@@ -51,7 +51,7 @@ def test_an_earning_is_told_when_it_is_held_and_when_it_is_released(app: App, us
     assert _told("earning") == [("earning.held", held), ("earning.released", base)]
 
 
-def test_an_earning_beyond_a_cap_has_no_date_and_its_end_is_told(app: App, user: User) -> None:
+def test_an_earning_beyond_a_cap_has_no_date_and_its_end_is_sent(app: App, user: User) -> None:
     network = set_up("tapjoy", per_event_cap=100)
     released, forfeited = (_held(user, amount, network) for amount in ("101", "102"))
     assert [(data["arrivesAt"], data["heldBecause"]) for _, data in _told("earning")] == [
@@ -66,7 +66,7 @@ def test_an_earning_beyond_a_cap_has_no_date_and_its_end_is_told(app: App, user:
 
 
 @pytest.mark.parametrize("hold_hours", [0, 24])
-def test_what_a_network_takes_back_is_told_with_its_earning(app: App, user: User, hold_hours: int) -> None:
+def test_a_networks_reversal_is_sent_with_its_earning(app: App, user: User, hold_hours: int) -> None:
     network = set_up("bitlabs", hold_hours=hold_hours)
     reward = network.reward(user, amount="100")
     for back in (False, True, True):
@@ -104,7 +104,7 @@ def _levels(user: User) -> list[tuple[str, int, int, int | None]]:
     return [(kind, data["credits"], data["dailyUse"], data["daysLeft"]) for kind, data in told]
 
 
-def test_each_crossing_is_told_once_by_the_persons_own_use(app: App, user: User) -> None:
+def test_each_threshold_crossing_by_the_users_own_use_is_sent_once(app: App, user: User) -> None:
     _grant(user, 1_000)
     assert _levels(user) == []
     _charge(user, 200)  # 800 left: four days

@@ -122,7 +122,7 @@ def test_a_slow_receiver_is_left_and_holds_up_no_other(
     assert {(row.response_status, row.error) for row in slow} == {(None, "No answer within 1 seconds.")}
 
 
-def test_gone_disables_the_endpoint_and_what_waits_goes_out_once_it_is_enabled(app: App) -> None:
+def test_status_410_disables_the_endpoint_and_pending_messages_are_sent_once_enabled(app: App) -> None:
     write(app, "one", "two", ordering_key="same")
     app.receiver.answers += [410]
     app.deliver()
@@ -160,7 +160,7 @@ def test_an_internal_address_gets_nothing(app: App, settings: Any, host: str) ->
     assert Delivery.objects.get().error.endswith("is not a public address.")
 
 
-def test_a_call_is_told_in_order_and_does_not_wait_for_others(app: App) -> None:
+def test_a_calls_messages_are_sent_in_order_and_do_not_wait_for_others(app: App) -> None:
     write(app, "a1", "a2", "a3", ordering_key="a")
     write(app, "b1", "b2", ordering_key="b")
     app.receiver.refuses_once = "a1"
@@ -172,7 +172,7 @@ def test_a_call_is_told_in_order_and_does_not_wait_for_others(app: App) -> None:
     assert sent(app)[3:] == ["a1", "a2", "a3"]
 
 
-def test_who_dies_before_the_answer_is_written_down_sends_again(app: App) -> None:
+def test_a_worker_that_crashes_before_storing_the_response_resends(app: App) -> None:
     [message] = write(app, "one")
     [claimed] = delivery.claim(app.endpoint, limit=4, now=timezone.now())
     first = delivery.send(claimed, [app.secret])
@@ -224,7 +224,7 @@ def test_only_old_messages_are_deleted(app: App, settings: Any) -> None:
     assert set(Message.objects.values_list("key", flat=True)) == {"new", "waiting"}
 
 
-def test_of_somebody_who_leaves_nothing_is_kept(app: App) -> None:
+def test_nothing_is_kept_of_a_user_who_leaves(app: App) -> None:
     leaving, staying = UserFactory.create(), UserFactory.create()
     for person in (leaving, staying):
         [message] = write(app, str(person.pk))

@@ -95,7 +95,7 @@ def test_an_address_is_confirmed_by_the_button_behind_the_link_and_not_by_openin
     assert _send() == []
 
 
-def test_used_up_credits_are_told_once_with_a_link_that_ends_it(user: User) -> None:
+def test_used_up_credits_are_announced_once_with_an_unsubscribe_link(user: User) -> None:
     _confirmed(user)
     _use_up(user)
 
@@ -124,7 +124,7 @@ def _announce(user: User, *amounts: int, expires: datetime) -> None:
     collection.collect(now=timezone.now() + timedelta(seconds=1))
 
 
-def test_credits_that_expire_in_one_week_are_told_together_when_the_week_before_begins(user: User) -> None:
+def test_credits_expiring_in_one_week_are_announced_together_a_week_before(user: User) -> None:
     _confirmed(user)
     today = timezone.now()
     monday = (today + timedelta(days=14 - today.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -143,7 +143,7 @@ def test_credits_that_expire_in_one_week_are_told_together_when_the_week_before_
     assert "7 credits expire soon" in next_week.subject
 
 
-def test_credits_that_were_used_before_the_week_begins_are_not_told(user: User) -> None:
+def test_credits_used_before_that_week_are_not_announced(user: User) -> None:
     _confirmed(user)
     soon = timezone.now() + timedelta(days=3)
     _announce(user, 100, expires=soon)
@@ -155,7 +155,7 @@ def test_credits_that_were_used_before_the_week_begins_are_not_told(user: User) 
     assert (notice.status, notice.error) == ("given-up", "The credits have been used.")
 
 
-def test_a_person_without_an_address_is_told_of_no_expiry(user: User) -> None:
+def test_a_user_without_an_email_address_gets_no_expiry_notice(user: User) -> None:
     _announce(user, 100, expires=timezone.now() + timedelta(days=3))
 
     assert not Notice.objects.exists()
@@ -199,7 +199,7 @@ def test_a_failure_is_shown_and_repeated_until_it_is_given_up(user: User, settin
     assert len(_send(later=timedelta(days=9))) == 1
 
 
-def test_a_person_without_an_address_has_no_notices(app: App, user: User) -> None:
+def test_a_user_without_an_email_address_has_no_notices(app: App, user: User) -> None:
     sign_in(user)
     collection.collect(now=timezone.now())
     _use_up(user)
@@ -251,6 +251,6 @@ def test_without_a_mail_server_no_address_is_taken(user: User, settings: Setting
 
 
 @pytest.mark.parametrize("email", ["", "nobody", "a@b@c.example", f"{'a' * 250}@example.org", 5])
-def test_what_is_no_address_is_refused(user: User, email: Any) -> None:
+def test_an_invalid_address_is_refused(user: User, email: Any) -> None:
     assert _ask(user, email).status_code == 400
     assert not Notice.objects.exists()

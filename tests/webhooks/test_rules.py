@@ -46,7 +46,7 @@ def test_without_use_nothing_runs_low_and_nothing_recovers_by_waiting(state: Cre
         assert next_state(state=state, balance=balance, balance_then=7, use=0) == state
 
 
-def test_a_balance_that_swings_within_two_days_of_use_is_told_once() -> None:
+def test_a_balance_that_swings_within_two_days_of_use_is_announced_once() -> None:
     use = random.randint(1, 10**6)
     state, then, told = ENOUGH, 10 * use, []
     for _ in range(200):

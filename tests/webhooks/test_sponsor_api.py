@@ -65,7 +65,7 @@ def test_a_manager_creates_an_endpoint_whose_secret_is_shown_once(
     assert not row.is_enabled
 
 
-def test_endpoints_are_for_those_who_manage_the_sponsor_and_at_public_addresses(
+def test_endpoints_require_a_manager_of_the_sponsor_and_a_public_address(
     sponsor: Sponsor, receiver: Receiver, settings: Any
 ) -> None:
     manager, viewer, other = _member(sponsor), _member(sponsor, "viewer"), _member(make_sponsor())
@@ -90,7 +90,7 @@ def _made(sponsor: Sponsor, wallet: Wallet, receiver: Receiver) -> Endpoint:
     return Endpoint.objects.get(pk=_create(sponsor, wallet, receiver.url).body["id"])
 
 
-def test_a_sponsor_sees_what_became_of_its_messages_and_has_one_sent_again(
+def test_a_sponsor_sees_the_state_of_its_messages_and_resends_one(
     sponsor: Sponsor, receiver: Receiver
 ) -> None:
     manager, viewer = _member(sponsor), _member(sponsor, "viewer")
@@ -127,9 +127,7 @@ def test_a_sponsor_sees_what_became_of_its_messages_and_has_one_sent_again(
     assert [request.event_id for request in receiver.requests] == [row.public_id] * 3
 
 
-def test_messages_are_sent_again_for_those_who_manage_their_sponsor_alone(
-    sponsor: Sponsor, receiver: Receiver
-) -> None:
+def test_only_managers_of_the_sponsor_resend_messages(sponsor: Sponsor, receiver: Receiver) -> None:
     manager, viewer = _member(sponsor), _member(sponsor, "viewer")
     endpoint, other = _made(sponsor, manager, receiver), make_sponsor()
     row = endpoints.send_test(endpoint, now=timezone.now())

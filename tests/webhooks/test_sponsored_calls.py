@@ -65,7 +65,7 @@ def told() -> list[tuple[str, dict[str, Any]]]:
     return [(body["type"], body["data"]) for body in bodies]
 
 
-def test_a_sponsor_hears_of_the_end_of_a_call_and_not_whose_it_was(
+def test_a_sponsor_gets_the_end_of_a_call_without_its_user(
     user: User, new_call: Callable[..., RelayCall], settle: Settle, listen: Any, receiver: Receiver
 ) -> None:
     sponsor, other = make_sponsor(), make_sponsor()
@@ -103,7 +103,7 @@ def test_a_sponsor_hears_of_the_end_of_a_call_and_not_whose_it_was(
         assert private.lower().removeprefix("0x") not in body
 
 
-def test_of_a_call_with_its_voucher_the_sponsor_hears_by_name(
+def test_the_sponsor_gets_the_profile_of_a_call_with_its_voucher(
     services: Services, user: User, new_call: Callable[..., RelayCall], settle: Settle, listen: Any
 ) -> None:
     issuer = Issuer(services)
@@ -124,7 +124,7 @@ def test_of_a_call_with_its_voucher_the_sponsor_hears_by_name(
     assert data["voucherId"] == "0x" + voucher.voucher.voucher_id.hex()
 
 
-def test_a_settlement_that_the_chain_undoes_is_told_in_between(
+def test_a_settlement_undone_by_the_chain_is_sent_in_between(
     user: User, new_call: Callable[..., RelayCall], settle: Settle, chain: Chain, listen: Any
 ) -> None:
     sponsor = make_sponsor()
@@ -154,7 +154,7 @@ def test_a_settlement_that_the_chain_undoes_is_told_in_between(
     assert Message.objects.values("ordering_key").distinct().count() == 1
 
 
-def test_a_call_that_fails_without_cost_is_told_with_no_credits(
+def test_a_call_that_fails_without_cost_is_sent_with_no_credits(
     user: User, new_call: Callable[..., RelayCall], listen: Any
 ) -> None:
     sponsor = make_sponsor()
@@ -173,7 +173,7 @@ def test_a_call_that_fails_without_cost_is_told_with_no_credits(
     assert (data["status"], data["credits"], data["entryId"]) == ("Cancelled", 0, None)
 
 
-def test_calls_before_the_endpoint_and_endpoints_that_do_not_want_them_are_left_alone(
+def test_earlier_calls_and_unsubscribed_endpoints_get_no_messages(
     user: User, new_call: Callable[..., RelayCall], settle: Settle, listen: Any
 ) -> None:
     sponsor = make_sponsor()
@@ -206,7 +206,7 @@ def test_messages_about_a_deleted_account_are_deleted(
     assert (Message.objects.count(), Subject.objects.count()) == (0, 0)
 
 
-def test_without_an_endpoint_that_wants_them_calls_are_not_read(
+def test_without_a_subscribed_endpoint_calls_are_not_read(
     user: User, new_call: Callable[..., RelayCall], settle: Settle, listen: Any
 ) -> None:
     sponsor = make_sponsor()

@@ -65,7 +65,7 @@ def _told() -> list[dict[str, Any]]:
     return [json.loads(row.body) for row in rows]
 
 
-def test_a_member_is_told_once_for_each_crossing(
+def test_a_member_is_notified_once_for_each_crossing(
     app: App, sponsor: Sponsor, member: User, alarm: int
 ) -> None:
     sign_in(UserFactory.create())  # Who is no member hears nothing.
@@ -100,7 +100,7 @@ def test_a_member_gets_an_e_mail_that_names_the_sponsor(sponsor: Sponsor, member
     assert recovered.subject.endswith(f"{sponsor.slug} has enough credits again")
 
 
-def test_without_an_alarm_nobody_is_told(sponsor: Sponsor, member: User, alarm: int) -> None:
+def test_without_an_alarm_no_member_is_notified(sponsor: Sponsor, member: User, alarm: int) -> None:
     funding.set_alarm(sponsor, credits=None)
     _move(sponsor, -alarm - 1)
     assert _told() == []
@@ -148,7 +148,7 @@ def test_a_sponsors_endpoint_gets_signed_messages_about_its_own_credits_alone(
     }
 
 
-def test_a_deleted_endpoint_gets_nothing_more_and_makes_room(
+def test_a_deleted_endpoint_gets_no_messages_and_frees_its_slot(
     sponsor: Sponsor, endpoint: tuple[Endpoint, str], receiver: Receiver
 ) -> None:
     for _ in range(endpoints.MOST_OF_SPONSOR - 1):

@@ -157,7 +157,7 @@ def test_five_wrong_codes_or_three_days_close_the_link(sponsor: Sponsor, owner: 
     assert late.accepts(code).body["code"] == "sponsor-invitation"
 
 
-def test_a_sign_in_does_not_tell_which_part_is_wrong_nor_who_is_known(invitee: Invitee) -> None:
+def test_a_failed_sign_in_reveals_neither_the_wrong_part_nor_known_addresses(invitee: Invitee) -> None:
     number = invitee.number(confirmed=True)
     before = MemberSession.objects.count()
     answers = [
@@ -207,7 +207,7 @@ def test_a_removed_member_is_out_at_once_and_leaves_no_address(
     assert again.signs_in(again.number(confirmed=False)).status == 200
 
 
-def test_who_is_invited_again_has_lost_password_phone_and_sessions(
+def test_a_new_invitation_resets_password_phone_and_sessions(
     sponsor: Sponsor, owner: User, invitee: Invitee
 ) -> None:
     old = invitee.number(confirmed=True)
@@ -263,7 +263,7 @@ def test_a_session_ends_by_signing_out_and_after_twelve_hours(sponsor: Sponsor, 
     assert invitee.asks("get", path).status == 401
 
 
-def test_without_a_mail_server_nobody_is_invited(sponsor: Sponsor, owner: User, settings: Any) -> None:
+def test_without_a_mail_server_invitations_are_refused(sponsor: Sponsor, owner: User, settings: Any) -> None:
     settings.EMAIL_HOST = ""
     answer = call(
         owner, "post", f"/api/sponsors/{sponsor.slug}/invitations", email="a@example.org", role="viewer"

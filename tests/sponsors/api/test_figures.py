@@ -34,7 +34,7 @@ def path(sponsor: Sponsor, name: str) -> str:
     return f"/api/sponsors/{sponsor.slug}/{name}"
 
 
-def test_policies_come_in_their_order_with_their_newest_terms(sponsor: Sponsor, viewer: User) -> None:
+def test_policies_are_listed_in_order_with_their_newest_terms(sponsor: Sponsor, viewer: User) -> None:
     second = make_policy(sponsor, position=2).policy
     token, balance = random_address(), 10**30 + random.randrange(10**9)
     first = make_policy(
@@ -59,7 +59,9 @@ def test_policies_come_in_their_order_with_their_newest_terms(sponsor: Sponsor, 
     assert terms["targets"] == [{"contract": contract, "functions": ["0x760d9bba"]}]
 
 
-def test_the_simulator_names_who_pays_and_the_rules_of_those_before(sponsor: Sponsor, viewer: User) -> None:
+def test_the_simulator_names_the_paying_policy_and_the_rules_of_earlier_ones(
+    sponsor: Sponsor, viewer: User
+) -> None:
     contract = random_address()
     first = make_policy(sponsor, targets=[{"contract": contract, "functions": []}]).policy
     second = make_policy(sponsor, position=1, share_percent=75).policy
@@ -92,7 +94,7 @@ def test_the_simulator_names_who_pays_and_the_rules_of_those_before(sponsor: Spo
         ("export", {}),
     ],
 )
-def test_queries_that_cannot_be_meant_are_refused(
+def test_invalid_queries_are_refused(
     sponsor: Sponsor, viewer: User, name: str, query: dict[str, str]
 ) -> None:
     answer = call(viewer, "get", path(sponsor, name), **query)
@@ -100,7 +102,7 @@ def test_queries_that_cannot_be_meant_are_refused(
 
 
 @pytest.mark.parametrize("name", ["overview", "policies", "spend", "contracts", "refusals", "keys", "export"])
-def test_a_stranger_reads_nothing_of_a_sponsor(sponsor: Sponsor, name: str) -> None:
+def test_a_non_member_reads_nothing_of_a_sponsor(sponsor: Sponsor, name: str) -> None:
     member_of(sponsor)
     assert call(UserFactory.create(), "get", path(sponsor, name)).status == 404
     assert call(None, "get", path(sponsor, name)).status == 401

@@ -104,7 +104,7 @@ def test_a_key_is_accepted_from_its_networks_alone(sponsor: Sponsor, manager: Us
 
 
 @pytest.mark.parametrize("network", ["0.0.0.0/0", "192.0.2.1/24", "nowhere"])
-def test_a_network_that_cannot_be_meant_is_refused(sponsor: Sponsor, manager: User, network: str) -> None:
+def test_an_invalid_network_range_is_refused(sponsor: Sponsor, manager: User, network: str) -> None:
     body = {"name": "server", "scopes": ["read"], "networks": [network]}
     assert call(manager, "post", path(sponsor), **body).status == 400
     assert not ApiKey.objects.exists()

@@ -60,7 +60,7 @@ def test_others_than_owners_see_members_and_change_none(sponsor: Sponsor, role: 
     assert roles(sponsor) == before
 
 
-def test_who_is_no_member_learns_nothing_of_a_sponsor(sponsor: Sponsor) -> None:
+def test_a_non_member_learns_nothing_of_a_sponsor(sponsor: Sponsor) -> None:
     member_of(sponsor)
     stranger = member_of(make_sponsor())
     unknown = call(stranger, "get", "/api/sponsors/there-is-none/members")
@@ -84,7 +84,7 @@ def test_every_member_can_leave_and_the_last_owner_stays(sponsor: Sponsor) -> No
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_who_has_no_open_account_cannot_be_added(sponsor: Sponsor, is_closed: bool) -> None:
+def test_a_user_without_an_open_account_cannot_be_added(sponsor: Sponsor, is_closed: bool) -> None:
     owner, address = member_of(sponsor), random_address()
     if is_closed:
         UserFactory.create(profile_address=address, is_active=False)
@@ -95,7 +95,7 @@ def test_who_has_no_open_account_cannot_be_added(sponsor: Sponsor, is_closed: bo
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_owners_who_leave_at_the_same_moment_one_stays(sponsor: Sponsor) -> None:
+def test_of_owners_who_leave_concurrently_one_stays(sponsor: Sponsor) -> None:
     owners = [member_of(sponsor) for _ in range(random.randint(3, 8))]
     leave = [
         partial(members.remove, member=members.of_address(sponsor, str(owner.profile_address)))

@@ -107,7 +107,7 @@ def test_a_transfer_of_lyx_has_no_function() -> None:
     assert _actions(transfer(to)) == (Action(to, NO_FUNCTION),)
 
 
-def test_what_the_profile_does_to_itself_is_an_action_of_the_profile() -> None:
+def test_a_call_of_the_profile_to_itself_is_an_action_of_the_profile() -> None:
     function = random_function()
 
     assert _actions(set_data()) == (Action(PROFILE, SET_DATA),)
@@ -156,14 +156,14 @@ def test_deployments_and_delegate_calls_have_contracts_that_no_policy_lists() ->
         _actions(_execute(to, data, operation=5))
 
 
-def test_another_profile_that_executes_is_an_action_and_so_is_what_it_executes() -> None:
+def test_execution_by_another_profile_and_its_inner_call_are_two_actions() -> None:
     other, (to, data) = random_address(), _random_call()
     inner = _execute(to, data)
 
     assert _actions(_execute(other, inner)) == (Action(other, inner[:4]), Action(to, data[:4]))
 
 
-def test_another_key_manager_is_an_action_and_so_is_what_its_profile_does() -> None:
+def test_a_call_of_another_key_manager_and_its_profiles_call_are_two_actions() -> None:
     other, (to, data) = random_address(), _random_call()
     inner = _encoded("executeBatch(uint256[],bytes[])", [0, 0], [_execute(to, data), set_data()])
 
@@ -227,7 +227,7 @@ def test_no_payload_makes_the_reader_fail_in_another_way(body: bytes, signature:
 
 
 @given(st.integers(0, 3), st.binary(max_size=200), st.integers(0, 2**160 - 1))
-def test_what_a_library_encodes_is_read_back(size: int, data: bytes, number: int) -> None:
+def test_calldata_encoded_by_a_library_is_decoded(size: int, data: bytes, number: int) -> None:
     to = f"0x{number:040x}"
     calls = [(to, bytes(4) + data)] * (size + 1)
 

@@ -72,7 +72,7 @@ def test_a_policy_for_listed_profiles_pays_for_those_that_this_version_lists() -
     assert _refused(version, facts(listed=frozenset({other.version_id}))) == "sponsor-profile"
 
 
-def test_a_policy_for_vouched_profiles_wants_a_voucher_for_itself() -> None:
+def test_a_policy_for_vouched_profiles_requires_a_voucher_of_its_own() -> None:
     version = policy(profiles=Profiles.VOUCHED)
     own, other = (voucher(policy=name, maximum_credits=10**6) for name in (version.policy, "another"))
 
@@ -102,7 +102,7 @@ def test_every_action_must_be_listed() -> None:
     ]
 
 
-def test_a_contract_without_functions_is_paid_for_whole_and_the_profile_only_where_listed() -> None:
+def test_a_contract_without_functions_is_sponsored_whole_and_the_profile_only_if_listed() -> None:
     contract, function = random_address(), random_function()
     whole, own = (
         policy(targets=(Target(contract),)),
@@ -146,7 +146,7 @@ def test_the_first_policy_that_fits_pays_and_those_before_it_name_their_rules() 
     ]
 
 
-def test_without_a_fitting_policy_the_error_is_that_of_the_policy_that_came_closest() -> None:
+def test_without_a_matching_policy_the_error_is_that_of_the_closest_policy() -> None:
     versions = [policy(ends_at=NOW), policy(limits=Limits(call=1)), policy(starts_at=NOW + _MOMENT)]
 
     error = decide(versions, facts(credits=2), {}).error()

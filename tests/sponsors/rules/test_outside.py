@@ -25,7 +25,7 @@ def _holding(version: PolicyVersion) -> Holding:
 
 
 @pytest.mark.parametrize("rule", _RULES)
-def test_without_an_answer_nothing_is_decided_and_the_question_is_returned(rule: Profiles) -> None:
+def test_without_a_verifier_response_nothing_is_decided_and_its_request_is_returned(rule: Profiles) -> None:
     version, call = _version(rule), facts()
 
     decision = decide([version, policy()], call, {})
@@ -42,7 +42,7 @@ def test_without_an_answer_nothing_is_decided_and_the_question_is_returned(rule:
     ("answer", "code", "status"),
     [(_YES, None, None), (_NO, "sponsor-holding", 403), (None, "sponsor-holding-unknown", 503)],
 )
-def test_what_the_chain_tells_decides(
+def test_the_result_from_the_chain_decides(
     rule: Profiles, answer: Answer | None, code: str | None, status: int | None
 ) -> None:
     version = _version(rule)
@@ -59,7 +59,9 @@ def test_what_the_chain_tells_decides(
 
 @pytest.mark.parametrize("share", [1, 50, 100])
 @pytest.mark.parametrize("beyond", [-1, 0, 1])
-def test_a_verifier_is_asked_about_the_sponsors_part_and_may_bound_it(share: int, beyond: int) -> None:
+def test_a_verifier_request_has_the_sponsors_share_and_the_response_may_cap_it(
+    share: int, beyond: int
+) -> None:
     version, call = policy(profiles=Profiles.VERIFIED, share_percent=share), facts(credits=1000)
     part = 10 * share
     question = decide([version], call, {}).question
@@ -78,7 +80,7 @@ def test_a_verifier_is_asked_about_the_sponsors_part_and_may_bound_it(share: int
     ("answer", "code"),
     [(_YES, None), (_NO, "sponsor-verifier"), (None, "sponsor-verifier-unknown")],
 )
-def test_what_a_verifier_answers_decides(answer: Answer | None, code: str | None) -> None:
+def test_the_verifiers_response_decides(answer: Answer | None, code: str | None) -> None:
     version, call = policy(profiles=Profiles.VERIFIED), facts()
     question = Verification(version.version_id, version.policy, call.credits)
 
@@ -87,14 +89,14 @@ def test_what_a_verifier_answers_decides(answer: Answer | None, code: str | None
     assert (decision.paid_by or decision.error().code) == (code or version)
 
 
-def test_a_policy_that_refuses_by_another_rule_asks_nothing() -> None:
+def test_a_policy_that_refuses_by_another_rule_sends_no_verifier_request() -> None:
     call = facts()
     version = _version(limits=Limits(call=call.credits - 1))
 
     assert decide([version], call, {}).question is None
 
 
-def test_a_policy_asks_only_for_itself() -> None:
+def test_a_policys_verifier_request_concerns_only_that_policy() -> None:
     first, second = _version(), _version()
 
     decision = decide([first, second], facts(answers={_holding(first): _NO}), {})

@@ -78,7 +78,7 @@ def rows(live_server: LiveServer) -> list[Model]:
     return [make(model) for model in site._registry]
 
 
-def test_everybody_can_use_every_page(admin: AdminClient, rows: list[Model]) -> None:
+def test_every_page_is_accessible(admin: AdminClient, rows: list[Model]) -> None:
     person = employ()
     page = admin.open("/admin/login/")
     broken = {"login": violations(page), "login in the dark": _in_the_dark(page)}

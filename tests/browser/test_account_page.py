@@ -53,7 +53,7 @@ def test_signing_in_moves_the_focus_and_signing_out_leaves_nothing(browser: Brow
         assert page.evaluate("sessionStorage.length") == 0
 
 
-def test_a_session_that_ended_elsewhere_is_told_before_anything_is_signed(
+def test_the_page_reports_a_session_that_ended_elsewhere_before_it_requests_a_signature(
     browser: Browser, holder: Holder
 ) -> None:
     with window_of(browser, holder) as page:
@@ -69,7 +69,7 @@ def test_a_session_that_ended_elsewhere_is_told_before_anything_is_signed(
         assert page.evaluate("window.signatures") == 0
 
 
-def test_a_wallet_without_a_profile_and_a_phone_without_a_wallet_are_told_what_works(
+def test_a_wallet_without_a_profile_and_a_phone_without_a_wallet_see_how_to_continue(
     browser: Browser, holder: Holder
 ) -> None:
     with window_of(browser, holder) as page:
@@ -97,7 +97,9 @@ def test_a_computer_without_a_wallet_is_shown_a_code_for_the_phone_that_has_one(
         assert violations(page) == []
 
 
-def test_credits_that_run_out_are_told_with_the_ways_to_more(browser: Browser, holder: Holder) -> None:
+def test_the_page_warns_of_low_credits_and_lists_the_ways_to_get_more(
+    browser: Browser, holder: Holder
+) -> None:
     with window_of(browser, holder, size=PHONE) as page:
         holder.installs_extension(page)
         holder.signs_in(page)
@@ -143,7 +145,7 @@ def test_credits_that_expire_soon_are_announced(browser: Browser, holder: Holder
         expect(page.get_by_text(line)).to_be_visible()
 
 
-def test_what_went_well_is_told_for_ten_seconds_and_a_failure_until_it_is_closed(
+def test_a_success_message_lasts_ten_seconds_and_a_failure_stays_until_it_is_closed(
     browser: Browser, holder: Holder, settings: Any
 ) -> None:
     settings.EMAIL_HOST = "mail.example"
@@ -251,7 +253,7 @@ def test_a_plan_is_started_changed_cancelled_and_resumed_with_the_amount_that_it
         expect(page.get_by_role("heading", name="Your plan: $40.00 a month")).to_be_visible()
 
 
-def test_who_leaves_stripe_without_a_card_is_charged_nothing_and_a_balance_that_paid_is_told(
+def test_leaving_checkout_without_a_card_charges_nothing_and_payment_from_balance_is_shown(
     browser: Browser, holder: Holder
 ) -> None:
     told = "Your balance at Stripe paid for this month, so it gives no credits."
@@ -281,7 +283,7 @@ def test_who_leaves_stripe_without_a_card_is_charged_nothing_and_a_balance_that_
         expect(page.get_by_text(told)).to_be_visible()
 
 
-def test_the_first_screen_tells_what_credits_are_good_for_what_comes_and_what_was_won(
+def test_the_first_screen_shows_what_credits_buy_pending_rewards_and_won_rewards(
     browser: Browser, holder: Holder
 ) -> None:
     with window_of(browser, holder) as page:
@@ -319,7 +321,7 @@ def test_the_first_screen_tells_what_credits_are_good_for_what_comes_and_what_wa
         assert violations(page) == []
 
 
-def test_the_timeline_tells_in_words_what_happened_and_why_something_failed(
+def test_the_timeline_describes_each_event_and_the_cause_of_a_failure(
     browser: Browser, holder: Holder
 ) -> None:
     with window_of(browser, holder, size=PHONE) as page:
@@ -367,7 +369,7 @@ def test_each_date_of_the_chart_stands_under_the_bar_of_its_day(browser: Browser
         assert [bar for label, bar in pairs if bar != f"{label}: 1"] == []
 
 
-def test_the_bar_of_a_badge_and_its_words_tell_the_same(browser: Browser, holder: Holder) -> None:
+def test_the_bar_of_a_badge_agrees_with_its_text(browser: Browser, holder: Holder) -> None:
     with window_of(browser, holder) as page:
         holder.installs_extension(page)
         holder.signs_in(page)
@@ -381,7 +383,7 @@ def test_the_bar_of_a_badge_and_its_words_tell_the_same(browser: Browser, holder
         assert own.get_by_role("progressbar").evaluate("bar => bar.position") == 0.25
 
 
-def test_without_a_connection_the_page_says_so_and_never_shows_another_section(
+def test_without_a_connection_the_page_shows_an_error_and_never_another_section(
     browser: Browser, holder: Holder
 ) -> None:
     with window_of(browser, holder) as page:

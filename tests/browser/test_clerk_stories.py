@@ -68,9 +68,7 @@ def report(fake: FakeBilling) -> None:
         events.process(event_id=receive_event(event, now=fake.now()).pk, now=fake.now())
 
 
-def test_a_refund_shows_what_it_takes_back_and_a_note_stays_as_written(
-    admin: AdminClient, payer: Payer
-) -> None:
+def test_a_refund_shows_its_clawback_and_a_note_stays_as_written(admin: AdminClient, payer: Payer) -> None:
     page, before = admin.enter(colleague("support")), balance_of(payer.user).available
     clicks = Clicks(page)
     clicks.search(str(payer.user.profile_address))

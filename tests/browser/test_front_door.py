@@ -14,7 +14,7 @@ def test_staff_log_in_and_see_the_front_page_in_the_scheme_of_their_system(admin
     assert page.evaluate("document.documentElement.classList.contains('dark')")
 
 
-def test_what_the_policy_forbids_is_a_complaint(admin: AdminClient) -> None:
+def test_a_violation_of_the_content_policy_fails_the_test(admin: AdminClient) -> None:
     page = admin.open("/admin/login/")
     assert admin.complaints == []
 

@@ -42,7 +42,7 @@ def sponsor(live_server: LiveServer) -> Sponsor:
     return sponsor
 
 
-def test_a_newcomer_without_credits_makes_a_first_call_and_reads_who_paid(
+def test_a_newcomer_without_credits_makes_a_first_call_and_sees_its_payer(
     browser: Browser, holder: Holder, sponsor: Sponsor
 ) -> None:
     words = Words("de")

@@ -121,7 +121,7 @@ def holder(live_server: LiveServer, settings: Any) -> Iterator[Holder]:
         yield one
 
 
-def test_an_owner_comes_buys_relays_checks_in_subscribes_earns_and_leaves(
+def test_an_owner_signs_in_buys_relays_checks_in_subscribes_earns_and_leaves(
     browser: Browser, holder: Holder, pictures: Path | None
 ) -> None:
     with window_of(browser, holder) as page:

@@ -94,7 +94,7 @@ def _colleague(name: str) -> Person:
     return person
 
 
-def test_the_pages_that_staff_use_most_show_what_happened(
+def test_the_most_used_staff_pages_show_recent_events(
     admin_in: Callable[[Scheme], AdminClient], person: User
 ) -> None:
     reconciliation.reconcile(now=timezone.now())

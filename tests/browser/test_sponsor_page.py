@@ -147,7 +147,7 @@ def test_every_section_is_whole_and_accessible_at_each_size_in_both_schemes_and_
                 page.screenshot(path=pictures / f"sponsor-{kind}.png", full_page=True)
 
 
-def test_the_first_screen_tells_credits_spend_and_what_was_refused(browser: Browser, holder: Holder) -> None:
+def test_the_first_screen_shows_credits_spending_and_refused_calls(browser: Browser, holder: Holder) -> None:
     with window_of(browser, holder) as page:
         sponsor = owned(holder, page)
         busy(sponsor)
@@ -169,9 +169,7 @@ def test_the_first_screen_tells_credits_spend_and_what_was_refused(browser: Brow
         expect(page.locator("main")).not_to_contain_text(str(holder.user.profile_address)[2:8])
 
 
-def test_the_simulator_answers_with_the_policy_that_pays_or_the_rule_that_refuses(
-    browser: Browser, holder: Holder
-) -> None:
+def test_the_simulator_shows_the_paying_policy_or_the_refusing_rule(browser: Browser, holder: Holder) -> None:
     with window_of(browser, holder) as page:
         sponsor = owned(holder, page, "viewer")
         contract = random_address()
@@ -260,7 +258,7 @@ def test_a_manager_adds_an_endpoint_follows_its_messages_and_deletes_it(
         assert not Endpoint.objects.get().is_enabled
 
 
-def test_a_manager_sets_the_alarm_and_is_told_where_to_save_a_card(browser: Browser, holder: Holder) -> None:
+def test_a_manager_sets_the_alarm_and_sees_where_to_save_a_card(browser: Browser, holder: Holder) -> None:
     with window_of(browser, holder, size=PHONE) as page:
         sponsor = owned(holder, page, "manager")
         shop = Shop()
@@ -357,7 +355,7 @@ def test_a_viewer_is_offered_nothing_that_changes_and_can_leave(browser: Browser
         assert violations(page) == []
 
 
-def test_who_acts_for_several_sponsors_chooses_one_and_the_words_are_of_one_language(
+def test_a_member_of_several_sponsors_chooses_one_and_the_page_uses_one_language(
     browser: Browser, holder: Holder
 ) -> None:
     with window_of(browser, holder, locale="de-DE") as page:

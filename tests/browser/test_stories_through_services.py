@@ -129,7 +129,7 @@ def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
     assert RelayTransaction.objects.get().status == RelayTransaction.Status.SUCCESS
 
 
-def test_what_is_large_waits_for_others_and_who_approves_it_second_is_told(
+def test_a_large_request_waits_for_two_approvers_and_the_second_sees_its_result(
     admin: AdminClient, live_server: LiveServer
 ) -> None:
     large = settings.APPROVAL_LIMITS["credits"]["actor"] + secrets.randbelow(1_000) + 1

@@ -160,7 +160,7 @@ def test_while_the_service_is_busy_or_away_exactly_the_same_call_is_sent_again(
     assert 3500 < int(first["transaction"]["validityTimestamps"]) - time.time() <= 3600
 
 
-def test_patience_ends_and_other_refusals_are_not_repeated(service: FakeService) -> None:
+def test_retries_are_limited_and_other_errors_are_not_retried(service: FakeService) -> None:
     impatient = connect(service.url, Account.create(), patience_seconds=-1)
     service.replies[EXECUTE] = [problem(402, "insufficient-credits", available=3), BUSY, (502, {})]
 
@@ -243,7 +243,7 @@ def test_the_message_of_another_service_is_not_signed(service: FakeService) -> N
         relay.sign_in(PROFILE)
 
 
-def test_an_expired_token_is_renewed_once_for_all_who_need_it(service: FakeService, relay: Relay) -> None:
+def test_concurrent_requests_renew_an_expired_token_once(service: FakeService, relay: Relay) -> None:
     relay.sign_in(PROFILE)
     service.replies[DASHBOARD] = [problem(401, "access-token-expired")] * 2
 
@@ -263,7 +263,7 @@ def test_after_the_end_of_a_session_the_profile_signs_in_again(service: FakeServ
     assert len(service.bodies("/api/auth/verify")) == 2
 
 
-def test_who_signs_out_while_the_session_ends_disturbs_nobody(
+def test_a_sign_out_while_the_session_ends_raises_nothing(
     service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokens: dict[str, str] = {}
@@ -296,7 +296,7 @@ def test_the_time_of_a_quota_request_is_that_after_signing_in(service: FakeServi
     assert body["timestamp"] > began_at
 
 
-def test_the_quota_is_asked_for_with_the_time_of_now_also_when_asking_again(
+def test_the_quota_request_and_its_retry_are_signed_with_the_current_time(
     service: FakeService, relay: Relay
 ) -> None:
     service.retry_after = "1"

@@ -87,7 +87,7 @@ def changed(signed: SignedPostback, reward: Reward) -> SignedPostback:
     return replace(signed, path_token=signed.path_token[:4] + other + signed.path_token[5:])
 
 
-def test_another_start_issues_new_secrets_and_keeps_what_staff_have_set(google: VerifierKeys) -> None:
+def test_another_start_issues_new_secrets_and_keeps_staff_settings(google: VerifierKeys) -> None:
     first = enable_networks(now=timezone.now())
     earnings_networks.configure(slug="tapjoy", rate=Decimal("9.5"))
     earnings_networks.configure(slug="bitlabs", is_enabled=False)

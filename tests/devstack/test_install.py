@@ -131,7 +131,7 @@ def test_pip_installs_where_uv_fails(bare: BareEnvironment, lock: Path, status: 
 
 
 @pytest.mark.parametrize("is_uv_there", [True, False])
-def test_without_a_network_one_sentence_tells_it_and_pip_does_not_try_too(
+def test_without_a_network_one_message_says_so_and_pip_is_not_run(
     bare: BareEnvironment, lock: Path, is_uv_there: bool
 ) -> None:
     variables = {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "1"}
@@ -149,7 +149,7 @@ def test_without_a_network_one_sentence_tells_it_and_pip_does_not_try_too(
     assert bare.packages == set()
 
 
-def test_a_package_whose_hash_differs_is_installed_by_nothing(bare: BareEnvironment, lock: Path) -> None:
+def test_a_package_whose_hash_differs_is_not_installed(bare: BareEnvironment, lock: Path) -> None:
     bare.write_uv("error: hash mismatch")
     lock.write_text(f"tiny==1.0 --hash=sha256:{'0' * 64}\n")
 
@@ -160,7 +160,7 @@ def test_a_package_whose_hash_differs_is_installed_by_nothing(bare: BareEnvironm
     assert bare.packages == set()
 
 
-def test_what_pip_would_use_is_read_from_its_own_listing(tmp_path: Path) -> None:
+def test_settings_of_pip_are_read_from_its_own_listing(tmp_path: Path) -> None:
     configuration = tmp_path / "pip.conf"
     configuration.write_text(
         "[global]\nindex-url = https://global/simple\nfind-links =\n    /one\n    /two\nproxy = http://proxy\n"

@@ -33,9 +33,7 @@ def _code(folder: Path, *role: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize("role", ["staff", "support"])
-def test_a_login_is_shown_with_the_code_of_this_moment(
-    described: dict[str, Any], tmp_path: Path, role: str
-) -> None:
+def test_a_login_is_shown_with_its_current_code(described: dict[str, Any], tmp_path: Path, role: str) -> None:
     login = described["staff"] if role == "staff" else described["staff_by_role"][role]
     (tmp_path / "stack.json").write_text(json.dumps(described))
 
@@ -50,7 +48,7 @@ def test_a_login_is_shown_with_the_code_of_this_moment(
     )
 
 
-def test_an_unknown_role_is_answered_with_those_that_there_are(
+def test_the_error_for_an_unknown_role_lists_the_known_roles(
     described: dict[str, Any], tmp_path: Path
 ) -> None:
     (tmp_path / "stack.json").write_text(json.dumps(described))

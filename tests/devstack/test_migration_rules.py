@@ -47,7 +47,7 @@ def test_the_projects_migrations_are_found(monkeypatch: pytest.MonkeyPatch) -> N
         ),
     ],
 )
-def test_what_neither_locks_for_long_nor_hinders_the_old_code_is_none(operation: Operation) -> None:
+def test_a_short_lock_that_suits_the_old_code_is_no_complaint(operation: Operation) -> None:
     assert complaints(migration(operation)) == []
 
 
@@ -67,11 +67,11 @@ def test_what_neither_locks_for_long_nor_hinders_the_old_code_is_none(operation:
         migrations.SeparateDatabaseAndState(database_operations=[migrations.DeleteModel("Relayer")]),
     ],
 )
-def test_what_locks_for_long_or_hinders_the_old_code_is_a_complaint(operation: Operation) -> None:
+def test_a_long_lock_or_a_break_of_the_old_code_is_a_complaint(operation: Operation) -> None:
     assert len(complaints(migration(operation))) == 1
 
 
-def test_a_table_of_the_same_migration_is_nobodys_yet() -> None:
+def test_a_table_of_the_same_migration_has_no_users_yet() -> None:
     made = migrations.CreateModel("Relayer", [("id", models.BigAutoField(primary_key=True))])
     assert complaints(migration(made, migrations.AddIndex("relayer", _INDEX))) == []
 

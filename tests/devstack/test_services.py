@@ -46,7 +46,7 @@ class SlowWorker(Worker):
         ]
 
 
-def test_a_worker_that_was_started_again_answers_by_the_words_of_this_start(tmp_path: Path) -> None:
+def test_a_restarted_worker_is_ready_only_by_the_log_of_this_start(tmp_path: Path) -> None:
     worker, go = SlowWorker(tmp_path, {"PATH": os.environ["PATH"]}), tmp_path / "worker.log.go"
     go.touch()
     with worker.running():
@@ -68,7 +68,7 @@ def new_customer(services: Services) -> str:
     return str(client.v1.customers.create().id)
 
 
-def test_the_database_answers_at_a_url_that_names_its_socket_folder(services: Services) -> None:
+def test_the_database_accepts_connections_at_a_url_with_its_socket_folder(services: Services) -> None:
     assert str(conninfo_to_dict(services.database_url)["host"]).startswith("/")
     with psycopg.connect(services.database_url) as connection:
         row = connection.execute("SHOW server_version_num").fetchone()
@@ -76,7 +76,7 @@ def test_the_database_answers_at_a_url_that_names_its_socket_folder(services: Se
     assert int(row[0]) >= 180000
 
 
-def test_a_free_port_is_the_preferred_one_unless_somebody_listens_there() -> None:
+def test_a_free_port_is_the_preferred_one_unless_it_is_in_use() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", port := free_port()))
         assert free_port(port) != port
@@ -97,14 +97,14 @@ def test_no_outgoing_connection_can_take_a_free_port() -> None:
     assert max(free_port() for _ in range(50)) < lowest
 
 
-def test_redis_and_the_chain_answer_at_their_urls(services: Services) -> None:
+def test_redis_and_the_chain_are_reachable_at_their_urls(services: Services) -> None:
     assert redis.Redis.from_url(services.redis_url).ping()
     assert int(services.rpc.call("eth_chainId"), 16) == services.chain_id == 4201
     history = services.rpc.call("eth_feeHistory", "0x2", "latest", [50])
     assert len(history["baseFeePerGas"]) == 3
 
 
-def test_the_stripe_double_answers_the_holder_of_its_secret_key_alone(services: Services) -> None:
+def test_the_stripe_double_serves_only_requests_with_its_secret_key(services: Services) -> None:
     provider = StripeAccount(services.stripe.url, services.stripe.secret_key)
     assert provider.undelivered_events() == []
     with pytest.raises(StripeRefused, match="Invalid API Key"):

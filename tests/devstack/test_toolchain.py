@@ -36,7 +36,7 @@ def test_an_installed_toolchain_is_not_installed_again(capfd: pytest.CaptureFixt
     assert toolchain.anvil_binary().exists()
 
 
-def test_without_a_network_one_sentence_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_one_message_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("package.json", "package-lock.json")
     for name in names:
         (tmp_path / name).write_text((_FOLDER / name).read_text())

@@ -94,7 +94,9 @@ class ForgetfulNode(Rpc):
         return [*results[:place], self.lost, *results[place:]]
 
 
-def test_the_deployer_sends_again_what_the_node_holds_back_and_nothing_twice(services: Services) -> None:
+def test_the_deployer_resends_transactions_that_the_node_holds_back_and_none_twice(
+    services: Services,
+) -> None:
     node = ForgetfulNode(services.rpc_url)
     deployer = Deployer(node, "0x" + secrets.token_hex(32))
     friends = [to_checksum_address(secrets.token_bytes(20)) for _ in range(5)]
@@ -129,7 +131,7 @@ def test_a_flipped_target_makes_a_relay_call_revert_that_was_fine_before(service
     assert flaky.successes == 1
 
 
-def test_an_impostor_names_itself_and_says_yes_to_every_signature(services: Services) -> None:
+def test_an_impostor_claims_its_own_identity_and_accepts_every_signature(services: Services) -> None:
     impostor = services.world.deploy_impostor()
     assert to_checksum_address(ask(services, "address", impostor, "owner()")) == impostor
     assert to_checksum_address(ask(services, "address", impostor, "target()")) == impostor

@@ -111,7 +111,7 @@ def _added(postgres: Postgres, name: str) -> list[str]:
     return _kept(postgres, f"INSERT INTO django_content_type (app_label, model) VALUES ('kept', '{name}')")  # noqa: S608
 
 
-def test_backups_restore_what_the_runbook_says(host: Host) -> None:
+def test_backups_restore_as_the_runbook_describes(host: Host) -> None:
     """A dump restores what was there; a base backup and the log restore what came later, too."""
     _added(host.postgres, "dumped")
     host.run("pg_dump")

@@ -123,7 +123,7 @@ def delete_account(window: AdminClient, stack: Stack, person: Person) -> None:
     until("nothing is left at Stripe", lambda: stack.records.has_left_stripe(address))
 
 
-def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_leaves(
+def test_a_user_signs_in_relays_checks_in_subscribes_exports_data_and_leaves(
     window: AdminClient, stack: Stack, person: Person
 ) -> None:
     page, target = window.page, random_address()
@@ -174,7 +174,7 @@ def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_
     delete_account(window, stack, person)
 
 
-def test_what_the_person_declines_and_what_the_service_refuses_is_said(
+def test_the_page_reports_declined_signatures_and_refused_requests(
     browser: Browser, stack: Stack, person: Person
 ) -> None:
     context = browser.new_context()

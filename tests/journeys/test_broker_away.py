@@ -31,7 +31,7 @@ def until_requests_are_counted(stack: Stack, person: Person) -> None:
     until("everybody may sign in", counted_for_two_seconds)
 
 
-def test_while_redis_stands_still_calls_are_accepted_and_settled_and_nobody_signs_in(
+def test_while_redis_hangs_calls_are_accepted_and_settled_and_sign_in_is_refused(
     stack: Stack, person: Person
 ) -> None:
     body = person.new_call()
@@ -48,9 +48,7 @@ def test_while_redis_stands_still_calls_are_accepted_and_settled_and_nobody_sign
     until_requests_are_counted(stack, person)
 
 
-def test_calls_that_are_accepted_while_redis_is_gone_are_settled_without_it(
-    stack: Stack, person: Person
-) -> None:
+def test_calls_accepted_while_redis_is_down_are_settled_without_it(stack: Stack, person: Person) -> None:
     stack.kill(stack.redis)
     transaction_hash = person.accepted(person.new_call())
     refused = ask_to_sign_in(stack, person)

@@ -39,7 +39,7 @@ def assert_in_order_within_each_channel(stack: Stack, person: Person) -> None:
     assert all(in_channel == sorted(in_channel) for in_channel in places.values())
 
 
-def test_more_calls_than_the_relayers_carry_succeed_in_order_and_cost_what_the_receipts_say(
+def test_more_calls_than_the_relayers_carry_succeed_in_order_at_the_receipts_cost(
     stack: Stack,
 ) -> None:
     busy, crowd = stack.newcomer(), stack.newcomers(PROFILES)

@@ -45,7 +45,7 @@ def test_a_signed_out_session_ends_for_all_its_tokens_and_for_no_other_session(
     assert stack.records.living_sessions(person.profile.profile_address) == 1
 
 
-def test_twenty_refreshes_of_one_token_at_once_leave_one_living_session_with_one_successor(
+def test_twenty_concurrent_refreshes_leave_one_active_session_with_one_successor(
     stack: Stack, person: Person
 ) -> None:
     profile, body = person.profile.profile_address, {"refresh": person.refresh_token}

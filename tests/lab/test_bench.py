@@ -49,7 +49,7 @@ def test_processor_time_is_counted_per_call_and_summed_as_the_service() -> None:
     assert each["service + PostgreSQL + node"] == 8.0
 
 
-def test_what_a_signer_uses_is_the_services(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_signers_cpu_is_part_of_the_services(capsys: pytest.CaptureFixture[str]) -> None:
     assert kind_of(f"{sys.executable} -m signer ") == "signer"
     assert Reading(1.0, {"web": 1.0, "signer": 1.0}, 2.0).per_call(1_000)["service"] == 2.0
     parser = argparse.ArgumentParser()
@@ -122,12 +122,12 @@ def test_only_calls_that_were_accepted_have_a_latency() -> None:
         ),
     ],
 )
-def test_an_answer_is_read_once_it_is_whole(received: bytes, body: bytes | None) -> None:
+def test_a_response_is_parsed_once_it_is_complete(received: bytes, body: bytes | None) -> None:
     answer = answer_in(received)
     assert (answer[1] if answer else None) == body
 
 
-def test_the_wait_that_an_answer_asks_for_is_read() -> None:
+def test_the_wait_in_a_response_is_read() -> None:
     assert retry_after(b"http/1.1 503 x\r\nretry-after: 3\r\ncontent-length: 0") == 3.0
 
 
@@ -239,7 +239,7 @@ def _requests(number: int) -> list[list[str]]:
     return [[post("http://127.0.0.1", "/", None, {})] * number]
 
 
-def test_in_closed_loop_a_client_sends_when_it_is_answered() -> None:
+def test_in_closed_loop_a_client_sends_after_each_response() -> None:
     with _serving(_Double(seconds=0.2)) as url:
         sent = send(url, Load(_requests(4), clients=2, seconds=60))
     assert len(sent.accepted) == 4
@@ -255,7 +255,7 @@ def test_in_open_loop_a_latency_counts_from_when_the_request_was_due() -> None:
     assert all(taken >= least for taken, least in zip(times, (199, 349, 499, 649), strict=True))
 
 
-def test_a_run_ends_with_its_time_and_answers_what_it_has_sent() -> None:
+def test_a_run_ends_at_its_deadline_and_collects_pending_responses() -> None:
     def repeated() -> bool:
         server = _Double(seconds=0.05)
         with _serving(server) as url:

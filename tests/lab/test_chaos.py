@@ -68,7 +68,7 @@ def test_a_call_that_was_cancelled_is_right_where_the_chain_proves_it() -> None:
     assert _judged(_row("Cancelled", charged=0, entries=0)).lost
 
 
-def test_a_call_that_was_never_answered_may_be_nowhere_but_not_without_a_row() -> None:
+def test_a_call_without_a_response_may_be_missing_but_not_executed_without_a_row() -> None:
     assert not _judged(None, call=_UNANSWERED).wrong
     assert _judged(None, Mined(_HASH, True, 41), call=_UNANSWERED).lost
 
@@ -83,7 +83,7 @@ def test_a_call_that_was_never_answered_may_be_nowhere_but_not_without_a_row() -
         (_row("Success", charged=5, entries=1), [Mined(_HASH, False, 41)]),
     ],
 )
-def test_what_the_chain_does_not_prove_is_lost(row: dict[str, Any] | None, mined: list[Mined]) -> None:
+def test_a_call_without_proof_on_the_chain_is_lost(row: dict[str, Any] | None, mined: list[Mined]) -> None:
     assert len(_judged(row, *mined).lost) == 1
 
 
@@ -98,7 +98,7 @@ def test_any_other_charge_than_the_gas_is_wrong(charged: int, entries: int) -> N
     assert len(_judged(row, Mined(_HASH, True, 41)).charged_wrongly) == 1
 
 
-def test_a_server_that_nobody_starts_again_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_restarted_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     ended, nothing = mock.Mock(has_ended=True), mock.Mock()
     ended.name = "redis"
     monkeypatch.setattr(stack, "START_SECONDS", 0.1)
@@ -108,7 +108,7 @@ def test_a_server_that_nobody_starts_again_is_a_failure(monkeypatch: pytest.Monk
         stack.Stack(services, nothing, nothing, nothing, {}, nothing).wait_for("redis")
 
 
-def test_income_is_what_was_promised_once() -> None:
+def test_expected_income_counts_each_promise_once() -> None:
     row = {"name": "in_1", "given": 50, "worth": 50}
     cases: list[tuple[dict[str, int | None], list[dict[str, Any]], tuple[str, ...]]] = [
         ({"in_1": 50}, [row], ()),
@@ -157,7 +157,7 @@ def test_a_node_is_cut_off_before_or_after_it_has_taken_a_transaction() -> None:
     assert _through(node_faults.cut_before_sending, _COUNT)[0] == ["eth_getTransactionCount"]
 
 
-def test_a_lost_broadcast_is_answered_and_reaches_nobody() -> None:
+def test_a_lost_broadcast_is_acknowledged_and_not_forwarded() -> None:
     reached, answered = _through(node_faults.lost_broadcast, _SEND, _COUNT)
     assert reached == ["eth_getTransactionCount"]
     assert [one["id"] for one in answered or []] == [1, 2]
@@ -165,7 +165,7 @@ def test_a_lost_broadcast_is_answered_and_reaches_nobody() -> None:
     assert answered[0]["result"] == "0x" + keccak(b"\x01").hex()
 
 
-def test_a_refused_transaction_is_taken_when_it_comes_again() -> None:
+def test_a_refused_transaction_is_accepted_when_resent() -> None:
     rule = node_faults.refusing("transaction underpriced", once=True)
     reached, answered = _through(rule, _SEND)
     error = {"code": -32000, "message": "transaction underpriced"}
@@ -178,7 +178,7 @@ def test_a_node_lies_about_account_nonces() -> None:
     assert answered == [{"id": 2, "result": "0x0"}]
 
 
-def test_a_node_that_is_behind_answers_for_an_old_block() -> None:
+def test_a_lagging_node_responds_for_an_old_block() -> None:
     request = {"id": 3, "method": "eth_getBalance", "params": ["0xaa", "latest"]}
     reached, answered = _through(node_faults.behind, request)
     assert reached == ["eth_blockNumber", "eth_getBalance"]
@@ -236,7 +236,7 @@ def _answered(profile: str, *, began: float, seconds: float) -> Any:
     return SimpleNamespace(wallet=wallet, began_at=began, answered_at=seconds and began + seconds)
 
 
-def test_others_are_slowed_by_the_median_of_what_is_answered_meanwhile() -> None:
+def test_the_slowdown_is_the_median_of_concurrent_responses() -> None:
     before = [_answered("one", began=at, seconds=0.1) for at in (2, 3, 4)]
     meanwhile = [_answered("one", began=11, seconds=0.3), _answered("two", began=12, seconds=0.3)]
     never = [_answered("three", began=12, seconds=0)]

@@ -22,11 +22,11 @@ gateway_relay_loop_succeeded_timestamp_seconds{loop="tracking"} 1.7e+09
 """
 
 
-def test_whoever_has_not_succeeded_since_the_fault_is_named() -> None:
+def test_tasks_without_success_since_the_fault_are_named() -> None:
     assert idle_since(_EXPOSITION, since=1_650_000_000) == ["broadcasting", "never-again"]
 
 
-def test_a_primary_that_answers_only_once_is_found() -> None:
+def test_a_primary_that_responds_only_once_is_found() -> None:
     # Each of the three hosts is asked in turn, and the second one is the primary in the second round.
     answers = iter([False] * 4 + [True] + [False] * 4)
     cluster = mock.Mock()

@@ -27,9 +27,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize(("page", "heading", "place", "command"), STEPS)
-def test_each_step_is_documented_where_it_is_looked_for(
-    page: str, heading: str, place: int, command: str
-) -> None:
+def test_each_step_is_documented_in_its_guide(page: str, heading: str, place: int, command: str) -> None:
     assert command in blocks((ROOT / page).read_text(), heading)[place]
 
 
@@ -66,7 +64,7 @@ def test_a_name_whose_example_is_no_longer_in_a_text_is_an_error() -> None:
         with_names("CHAIN_RPC_URLS=https://other.example", {"https://node-one.example": "http://10.0.0.1"})
 
 
-def test_without_an_engine_it_says_so_and_does_nothing(
+def test_without_an_engine_the_command_says_so_and_does_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
@@ -95,7 +93,7 @@ def test_pinned_images_are_used_as_they_are_where_they_can_be_pulled() -> None:
     assert provide_bases(client("/nowhere"), ROOT) == ""
 
 
-def test_images_made_here_stand_in_for_the_pinned_ones_by_their_tags() -> None:
+def test_locally_built_images_replace_the_pinned_ones_by_tag() -> None:
     client = _client(lambda arguments: "@sha256:" not in arguments[-1])
 
     override = provide_bases(client("/nowhere"), ROOT)

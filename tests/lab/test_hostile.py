@@ -9,7 +9,7 @@ def _round(settled: float, **answers: int) -> Round:
     return Round(settled, 1.0, 9.0, 2.0, 3.0, {}, answers)
 
 
-def test_the_loss_is_that_of_the_medians_and_answers_are_added_up() -> None:
+def test_the_loss_compares_medians_and_responses_are_summed() -> None:
     alone = [_round(100), _round(90), _round(500)]
     beside = [_round(85, accepted=2), _round(10, refused=1), _round(85, accepted=3)]
 

@@ -44,13 +44,13 @@ def test_calls_that_are_not_made_any_more_are_a_failure(monkeypatch: pytest.Monk
         signers._until(traffic, 1)
 
 
-def test_what_was_signed_and_is_on_the_chain_is_right() -> None:
+def test_a_signed_transaction_on_the_chain_is_correct() -> None:
     signed = [_call(0, "0x1"), _call(0, "0x2"), _call(1, "0x3", content=b"two")]
     result = compare_journal(signed, _chain("0x2", "0x3"))
     assert (result.signatures, result.account_nonces, result.signed_anew, result.wrong) == (3, 2, 0, [])
 
 
-def test_a_call_may_be_signed_anew_where_its_first_account_nonce_was_used_up() -> None:
+def test_a_call_may_be_signed_again_if_its_first_account_nonce_was_used() -> None:
     signed = [_call(0, "0x1"), _self_transfer(0, "0x2"), _call(1, "0x3")]
     result = compare_journal(signed, _chain("0x2", "0x3", used_up=0))
     assert (result.signed_anew, result.wrong) == (1, [])
@@ -66,7 +66,7 @@ def test_a_call_may_be_signed_anew_where_its_first_account_nonce_was_used_up() -
         ([_call(0, "0x1")], ["0x1", "0x2"], "is on the chain and not in the journal"),
     ],
 )
-def test_what_the_chain_does_not_bear_out_is_wrong(
+def test_a_signed_transaction_missing_on_the_chain_is_wrong(
     signed: list[Signed], hashes: list[str], wrong: str
 ) -> None:
     (line,) = compare_journal(signed, _chain(*hashes)).wrong
@@ -84,6 +84,6 @@ def test_the_journal_is_read_as_the_signer_writes_it(tmp_path: Path) -> None:
     assert read_journal(tmp_path / "journal") == [_call(0, "0x1")]
 
 
-def test_the_table_names_what_a_place_adds_to_local_keys() -> None:
+def test_the_table_shows_the_overhead_over_local_keys() -> None:
     lines = table({KeyPlace.LOCAL: Trial(accept_ms=40.0), KeyPlace.KMS: Trial(accept_ms=52.0)})
     assert "| 52 ms | +12 ms |" in lines.splitlines()[-1]

@@ -34,7 +34,7 @@ def _soak(
     )
 
 
-def test_what_stays_as_it_was_is_no_reason_to_complain() -> None:
+def test_unchanged_figures_cause_no_complaint() -> None:
     soak = _soak(late_mb=104.9, late_files=25, late_links=35, clients_after=7)
     soak.answers = Counter({("/api/relay/execute", 200): 5, ("/api/user/executeCheckIn", 409): 2})
     assert complaints(soak) == []
@@ -56,13 +56,13 @@ def test_growth_and_a_process_that_ended_are_complaints(soak: Soak, words: str) 
 
 
 @pytest.mark.parametrize(("status", "words"), [(503, "1 × 503"), (0, "1 × no answer")])
-def test_a_failed_answer_is_a_complaint(status: int, words: str) -> None:
+def test_a_failed_response_is_a_complaint(status: int, words: str) -> None:
     soak = _soak()
     soak.answers = Counter({("/healthz", status): 1})
     assert complaints(soak) == [f"{words} from /healthz"]
 
 
-def test_a_connection_that_only_the_server_has_open_is_no_clients_any_more() -> None:
+def test_a_connection_open_only_at_the_server_belongs_to_no_client() -> None:
     """Clients may keep as many as they like; those they have closed are the server's to close."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -83,5 +83,5 @@ def _counts(port: int) -> tuple[int, int, int]:
     return links.clients_of(pid, port), links.files(pid, port), links.number_to({port}, {pid})
 
 
-def test_paths_are_counted_without_what_may_be_secret() -> None:
+def test_paths_are_counted_without_possible_secrets() -> None:
     assert path_of("/api/postbacks/adgem/token?amount=1") == "/api/postbacks/adgem"

@@ -8,7 +8,7 @@ from lab.stripe_mock.calls import Calls
 from lab.stripe_mock.shapes import differences, shapes_of
 
 
-def test_every_statement_of_the_adapter_runs_and_every_list_asks_for_a_next_page(services: Services) -> None:
+def test_every_adapter_call_runs_and_every_list_reads_the_next_page(services: Services) -> None:
     calls = Calls(services.stripe)
 
     calls.run()
@@ -31,7 +31,7 @@ def test_a_statement_that_never_ran_is_named(services: Services) -> None:
     assert not any("self._v1.subscriptions.create" in line for line in missed)
 
 
-def test_without_the_program_the_command_says_how_to_install_it(
+def test_without_the_program_the_command_explains_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")
@@ -57,7 +57,7 @@ def test_members_and_types_are_compared_inside_objects_of_the_same_kind() -> Non
     assert found == ["charge.card.brand: only at stripe-mock", "charge.paid: boolean, at stripe-mock text"]
 
 
-def test_an_empty_list_and_null_say_nothing() -> None:
+def test_an_empty_list_and_null_are_not_compared() -> None:
     ours: dict[str, object] = {"object": "charge", "refunds": [], "outcome": None}
     theirs = {"object": "charge", "refunds": [{"amount": 1}], "outcome": {"type": "authorized"}}
 

@@ -20,7 +20,7 @@ def test_a_client_that_is_not_at_hand_is_named_and_nothing_was_tried(
     assert "geth: not tried, because there is neither geth nor Go on this machine" in capsys.readouterr().out
 
 
-def test_go_that_cannot_build_is_not_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_go_that_cannot_build_counts_as_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     go = tmp_path / "go"
     go.write_text("#!/bin/sh\necho 'no such module' >&2\nexit 1\n")
     go.chmod(0o755)

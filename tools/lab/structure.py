@@ -31,7 +31,7 @@ _SKIPPED = {"migrations", "node_modules", "__pycache__"}
 # A path is a test and, after "@", a part of the entry's name: a request's path, a task's name, or the
 # package.module.function that the test calls.
 _PATHS = {
-    "execute": "tests/relay/api/test_execute.py::test_a_call_is_answered_with_its_hash_alone@/relay/execute",
+    "execute": "tests/relay/api/test_execute.py::test_the_response_to_a_call_is_only_its_hash@/relay/execute",
     "broadcast": "tests/relay/services/test_query_counts.py"
     "::test_a_broadcast_of_all_relayers_costs_what_one_costs@broadcasting.broadcast",
     "track": "tests/relay/services/test_query_counts.py"
@@ -39,7 +39,7 @@ _PATHS = {
     "webhook": "tests/payments/api/test_webhook.py"
     "::test_a_signed_event_is_stored_as_the_bytes_that_were_signed@/webhooks/stripe",
     "payout": "tests/payments/services/test_payouts.py"
-    "::test_a_payout_is_what_was_collected_at_the_rate_in_force@events.process",
+    "::test_a_payout_is_the_collected_amount_at_the_rate_in_force@events.process",
     "postback": "tests/earnings/test_api_postbacks.py"
     "::test_every_network_is_accepted_over_http[tapjoy]@/postbacks/tapjoy",
 }

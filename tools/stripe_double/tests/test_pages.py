@@ -94,12 +94,12 @@ def test_the_portal_shows_invoices_cancels_resumes_and_takes_a_card(
     assert updated.invoice_settings.default_payment_method == newest
 
 
-def test_who_does_not_know_the_address_of_a_page_sees_nothing(account: DoubleAccount) -> None:
+def test_a_page_is_not_served_without_its_secret_address(account: DoubleAccount) -> None:
     for path in ("invoice/test_x", "portal/bps_x", "checkout/cs_test_x", "nothing/x"):
         assert urllib3.request("GET", f"{account.double.url}/_pages/{path}").status == 404
 
 
-def test_a_bank_may_decline_off_session_what_it_wants_confirmed(
+def test_a_bank_may_decline_an_off_session_payment_that_needs_confirmation(
     account: DoubleAccount, controls: ControlClient, amount: int
 ) -> None:
     controls.off_session("decline")

@@ -88,7 +88,7 @@ def test_a_killed_double_continues_after_a_restart(
         assert [item.amount_paid for item in account.invoices(subscription)] == [amount, amount]
 
 
-def test_what_was_not_delivered_before_a_restart_is_delivered_after_it(
+def test_undelivered_webhooks_are_delivered_after_a_restart(
     tmp_path: Path, webhook_server: WebhookReceiver
 ) -> None:
     webhook_server.clear()

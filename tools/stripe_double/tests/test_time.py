@@ -57,7 +57,7 @@ def test_two_years_from_the_end_of_january_are_24_months_without_gap_or_drift(
     assert days[13] == min(first, 29)  # February 2028
 
 
-def test_what_is_due_runs_at_its_own_time_and_in_order(
+def test_due_jobs_run_at_their_own_time_and_in_order(
     account: DoubleAccount, controls: ControlClient, webhooks: WebhookReceiver, amount: int
 ) -> None:
     customer = account.create_paying_customer()

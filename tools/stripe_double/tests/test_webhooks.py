@@ -119,7 +119,7 @@ def test_a_webhook_dropped_as_delivered_is_sent_only_by_replay(
     assert webhooks.types == ["customer.created"]
 
 
-def test_a_delayed_webhook_is_sent_when_its_time_has_come(
+def test_a_delayed_webhook_is_sent_when_it_is_due(
     account: DoubleAccount, controls: ControlClient, webhooks: WebhookReceiver
 ) -> None:
     controls.delay(600)

@@ -72,7 +72,7 @@ def test_automatic_tax_needs_a_place_and_shows_on_lines_and_invoice(
     assert tax == sum(item.amount for line in invoice.lines.data for item in line.taxes or [])
 
 
-def test_an_archived_product_is_not_sold_and_what_was_sold_goes_on(
+def test_an_archived_product_is_not_sold_and_existing_subscriptions_continue(
     account: StripeAccount, amount: int
 ) -> None:
     customer = account.create_paying_customer()
@@ -87,7 +87,7 @@ def test_an_archived_product_is_not_sold_and_what_was_sold_goes_on(
     assert account.subscribe(customer, amount, items=[{"price_data": price}]).status == "active"
 
 
-def test_a_deleted_product_is_missing_and_may_be_made_anew(account: StripeAccount) -> None:
+def test_a_deleted_product_is_missing_and_may_be_created_again(account: StripeAccount) -> None:
     chosen: Any = {"id": f"credits_{secrets.token_hex(6)}", "name": "Credits"}
     account.v1.products.create(chosen)
     assert account.v1.products.delete(chosen["id"]).deleted
@@ -97,7 +97,7 @@ def test_a_deleted_product_is_missing_and_may_be_made_anew(account: StripeAccoun
     assert account.v1.products.create(chosen).active
 
 
-def test_a_deleted_customer_has_no_cards_and_no_living_subscription(
+def test_a_deleted_customer_has_no_cards_and_no_active_subscription(
     account: StripeAccount, amount: int
 ) -> None:
     customer = account.create_paying_customer()

@@ -29,7 +29,7 @@ def test_a_missing_parameter_is_refused_by_name(stripe_client: stripe.StripeClie
     assert refusal(raised) == (400, "parameter_missing", "name")
 
 
-def test_text_where_a_number_is_meant_is_refused(account: StripeAccount) -> None:
+def test_text_in_place_of_a_number_is_refused(account: StripeAccount) -> None:
     with pytest.raises(stripe.InvalidRequestError) as raised:
         account.v1.customers.create(cast("Any", {"balance": "much"}))
     assert refusal(raised) == (400, "parameter_invalid_integer", "balance")

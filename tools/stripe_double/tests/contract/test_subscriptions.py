@@ -85,7 +85,7 @@ def test_a_declined_card_leaves_an_incomplete_subscription_with_an_open_invoice(
     assert intent.last_payment_error.decline_code == "generic_decline"
 
 
-def test_error_if_incomplete_answers_with_the_card_error_and_creates_nothing(
+def test_error_if_incomplete_returns_the_card_error_and_creates_nothing(
     account: StripeAccount, amount: int
 ) -> None:
     customer = account.create_paying_customer("pm_card_chargeCustomerFail")
@@ -184,7 +184,9 @@ def test_a_free_subscription_is_active_without_a_card(account: StripeAccount) ->
     assert (subscription.status, invoice.status, invoice.amount_paid) == ("active", "paid", 0)
 
 
-def test_a_second_currency_beside_a_live_subscription_is_refused(account: StripeAccount, amount: int) -> None:
+def test_a_second_currency_beside_an_active_subscription_is_refused(
+    account: StripeAccount, amount: int
+) -> None:
     customer = account.create_paying_customer()
     account.subscribe(customer, amount, "usd")
     with pytest.raises(stripe.InvalidRequestError) as raised:

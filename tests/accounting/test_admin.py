@@ -96,7 +96,7 @@ def _number(text: str) -> str | Decimal:
         return text
 
 
-def test_a_month_is_prepared_exported_and_closed_by_two_persons(january: datetime) -> None:
+def test_a_month_is_prepared_exported_and_closed_by_two_staff_members(january: datetime) -> None:
     finance = browser_of(member("finance"))
     confirm(finance, _MONTH, "prepare", month=f"{january:%Y-%m}")
     closing.prepare_waiting(now=timezone.now())

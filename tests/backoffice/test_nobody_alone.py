@@ -240,7 +240,7 @@ def _answers(action: ReasonedAction) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("label", "action"), _alone(), ids=lambda part: getattr(part, "name", part))
-def test_a_superuser_alone_gains_nothing_by_an_action_that_takes_no_second_person(
+def test_a_superuser_alone_gains_nothing_by_an_action_without_approval(
     label: str, action: ReasonedAction
 ) -> None:
     row = _applicable(action, apps.get_model(label)() if action.subject else _row_of(label))
@@ -295,7 +295,7 @@ def test_all_network_secrets_together_earn_at_most_the_services_daily_cap(
     assert Postback.objects.filter(state=PostbackState.HELD).count() == 17
 
 
-def test_the_admin_has_none_of_the_secrets_that_sign_tokens_draws_or_roots() -> None:
+def test_the_admin_has_no_secret_that_signs_tokens_draws_or_roots() -> None:
     signing = {"AUTH_SIGNING_KEYS", "AUTH_REFRESH_SECRET", "CHECKIN_SEED_SECRETS", "LEDGER_SIGNING_KEY"}
     assert signing <= set(withheld("admin"))
     assert "LEDGER_SIGNING_KEY" in withheld("web")
@@ -314,7 +314,7 @@ def test_the_admin_has_none_of_the_secrets_that_sign_tokens_draws_or_roots() -> 
         "UPDATE users_accountdeletion SET status = 'erased', billing_ended_at = now(), erased_at = now()",
     ],
 )
-def test_the_application_takes_no_step_of_swapping_two_people_under_forged_erasures(statement: str) -> None:
+def test_the_application_cannot_swap_two_users_under_forged_erasures(statement: str) -> None:
     """The owner of the tables can; `tests/proofs/services/test_erasure.py` shows that the next audit finds it."""
     make(AccountDeletion)
     with (

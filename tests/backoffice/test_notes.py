@@ -49,7 +49,7 @@ def test_a_note_cannot_be_changed_or_deleted() -> None:
 
 
 @pytest.mark.usefixtures("owner_connection")
-def test_notes_are_erased_with_the_person_and_no_others() -> None:
+def test_only_the_users_notes_are_erased_with_the_user() -> None:
     person, other = UserFactory.create(), UserFactory.create()
     for about in (person, other):
         Note.objects.create(person=about, author=member("support"), text="x")

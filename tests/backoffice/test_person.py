@@ -182,9 +182,7 @@ def test_the_page_shows_credits_badges_and_the_entries_behind_them(staff: Client
     assert len(shown.check_ins) == 1
 
 
-def test_hashes_lead_to_the_explorer_where_there_is_one(
-    staff: Client, user: User, settings: Settings
-) -> None:
+def test_hashes_link_to_a_configured_explorer(staff: Client, user: User, settings: Settings) -> None:
     relayed(user, 1)
     row = RelayTransaction.objects.get()
     mined(row, at=timezone.now(), gas=1, price_wei=1)

@@ -68,7 +68,7 @@ def test_the_setting_decides_the_cache_time(settings: Settings) -> None:
     assert settings.STAFF_FIGURES_SECONDS - 5 < left <= settings.STAFF_FIGURES_SECONDS
 
 
-def test_nothing_is_remembered_where_the_setting_is_zero(staff: Client, settings: Settings) -> None:
+def test_nothing_is_cached_if_the_setting_is_zero(staff: Client, settings: Settings) -> None:
     settings.STAFF_FIGURES_SECONDS = 0
     earned(UserFactory.create(), 1)
     first = look(staff)

@@ -53,7 +53,7 @@ def event_about(object_id: str) -> StripeEvent:
 
 
 @pytest.mark.usefixtures("short_sidebar")
-def test_a_person_is_found_by_an_address_or_a_part_of_it(staff: Client) -> None:
+def test_a_user_is_found_by_an_address_or_a_part_of_it(staff: Client) -> None:
     user = UserFactory.create()
     UserFactory.create_batch(20)
     address = str(user.profile_address)
@@ -71,7 +71,7 @@ def test_fewer_than_four_characters_are_not_searched_as_an_address() -> None:
     assert address_like("abcd") is not None
 
 
-def test_a_person_is_found_as_people_see_the_profile(staff: Client) -> None:
+def test_a_user_is_found_by_the_displayed_profile_name(staff: Client) -> None:
     user, digits = UserFactory.create(), secrets.token_hex(4)
     User.objects.filter(pk=user.pk).update(profile_address=f"0x{digits}{secrets.token_hex(16)}")
     for term in (f"anna#{digits}", f"@Anna Lena#{digits.upper()}", f"#{digits}"):
@@ -81,7 +81,7 @@ def test_a_person_is_found_as_people_see_the_profile(staff: Client) -> None:
     assert searched(staff, f"anna#{digits[:3]}") == []
 
 
-def test_people_are_found_by_the_name_that_their_profiles_show(staff: Client) -> None:
+def test_users_are_found_by_the_name_of_their_profiles(staff: Client) -> None:
     word = secrets.token_hex(5)
     people = [UserFactory.create() for _ in range(3)]
     for user, name in zip(people, (f"{word} Lena", f"{word.upper()}a", f"Not {word}"), strict=True):
@@ -99,7 +99,7 @@ def test_staff_are_found_by_their_user_names(staff: Client) -> None:
     assert searched(staff, f"{name.upper()}-") == [page_of(other)]
 
 
-def test_several_people_are_listed_to_choose_from(staff: Client) -> None:
+def test_several_matching_users_are_listed(staff: Client) -> None:
     end = secrets.token_hex(5)
     people = [UserFactory.create(profile_address=f"0x{secrets.token_hex(15)}{end}") for _ in range(3)]
     assert searched(staff, end) == [page_of(user) for user in people]
@@ -252,7 +252,7 @@ def test_staff_and_a_part_of_an_address_are_found_by_an_index(db: None) -> None:
         } == indexes
 
 
-def test_lists_of_peoples_rows_are_narrowed_by_a_part_of_an_address(staff: Client) -> None:
+def test_lists_of_users_rows_are_filtered_by_a_part_of_an_address(staff: Client) -> None:
     relayed(UserFactory.create(), 2)
     row = call()
     address = str(row.profile_address)

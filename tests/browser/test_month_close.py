@@ -38,7 +38,7 @@ def begins(owner_connection: None, live_server: LiveServer, stripe: FakeBilling)
     return first
 
 
-def test_a_month_is_closed_with_eleven_clicks_of_two_persons(
+def test_a_month_is_closed_with_eleven_clicks_of_two_staff_members(
     admin_in: Callable[[Scheme], AdminClient], begins: datetime
 ) -> None:
     finance = admin_in("light")

@@ -128,7 +128,7 @@ def test_without_a_table_to_draw_from_no_user_can_check_in(
     assert everything() == before
 
 
-def test_newcomers_cannot_check_in_where_nothing_may_drop_for_them(user: User, now: datetime) -> None:
+def test_newcomers_without_possible_drops_cannot_check_in(user: User, now: datetime) -> None:
     only("CREDITS")
     board = queries.status_of(user=user, rewards=current_rewards(user=user, now=now), now=now)
     assert not board.can_check_in

@@ -285,7 +285,7 @@ def test_a_sign_out_while_the_session_ends_raises_nothing(
     assert len(service.bodies("/api/auth/verify")) == 2
 
 
-def test_the_time_of_a_quota_request_is_that_after_signing_in(service: FakeService, relay: Relay) -> None:
+def test_the_time_of_a_quota_request_is_read_after_signing_in(service: FakeService, relay: Relay) -> None:
     service.retry_after = "1"
     service.replies["/api/auth/verify"] = [BUSY]
     began_at = int(time.time())

@@ -29,7 +29,7 @@ _PAID_ELSEWHERE = {
 }
 
 
-def test_generated_people_have_weeks_of_history_in_all_states_that_adds_up(
+def test_generated_users_have_weeks_of_consistent_history_in_all_states(
     services: Services, settings: Any
 ) -> None:
     seed, now = f"{random.getrandbits(128):032x}", timezone.now()

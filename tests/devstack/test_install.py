@@ -114,7 +114,7 @@ def test_uv_installs_the_lock_file_with_hashes_and_compiles(bare: BareEnvironmen
 
 
 @pytest.mark.parametrize("status", ["error: no such index", None], ids=["fails", "cannot run"])
-def test_pip_installs_where_uv_fails(bare: BareEnvironment, lock: Path, status: str | None) -> None:
+def test_pip_installs_if_uv_fails(bare: BareEnvironment, lock: Path, status: str | None) -> None:
     if status is not None:
         bare.write_uv(status)
 

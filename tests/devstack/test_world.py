@@ -73,7 +73,7 @@ def test_controllers_the_receiver_delegate_and_the_balance_are_as_planned(servic
     assert int(services.rpc.call("eth_getBalance", profile.profile_address, "latest"), 16) == 7
 
 
-def test_a_hundred_profiles_are_made_at_once_each_with_its_own_key(services: Services) -> None:
+def test_a_hundred_profiles_are_created_in_one_batch_each_with_its_own_key(services: Services) -> None:
     profiles = services.world.create_profiles(*(ProfilePlan() for _ in range(100)))
     assert len({profile.profile_address for profile in profiles}) == 100
     assert len({profile.controller.private_key for profile in profiles}) == 100

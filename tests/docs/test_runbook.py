@@ -49,7 +49,7 @@ def test_the_runbook_explains_every_status() -> None:
     assert set(RelayTransaction.Status.values) <= explained
 
 
-def test_no_page_has_a_path_of_the_machine_it_was_written_on() -> None:
+def test_no_page_has_a_local_path() -> None:
     pages = [str(page) for page in PAGES if re.search(r"/(?:home|root|opt|work)/", prose(page))]
 
     assert pages == []

@@ -45,7 +45,7 @@ def test_a_management_command_takes_these_words(command: Typed) -> None:
 
 
 @pytest.mark.parametrize("command", [one for one in _managed() if one.words[0] in NEEDS], ids=str)
-def test_a_command_runs_where_its_secrets_are(command: Typed) -> None:
+def test_a_command_runs_in_the_process_with_its_secrets(command: Typed) -> None:
     need = NEEDS[command.words[0]]
     if command.service is None:
         return

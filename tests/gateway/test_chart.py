@@ -155,7 +155,7 @@ def test_a_process_that_reports_or_sends_mail_reaches_the_ports_for_it(rendered:
     assert {(one["protocol"], one["port"]) for one in dns["ports"]} >= {("UDP", 53), ("UDP", 5353)}
 
 
-def test_a_budget_leaves_one_where_there_are_several(rendered: Objects) -> None:
+def test_a_budget_leaves_one_of_several_pods(rendered: Objects) -> None:
     budgets = {name for kind, name in rendered if kind == "PodDisruptionBudget"}
     for name in budgets:
         replicas = rendered["Deployment", name]["spec"].get("replicas")

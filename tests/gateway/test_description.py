@@ -231,7 +231,7 @@ def test_the_sizes_of_pages_are_described_as_they_are_checked(description: Any) 
     assert f"({NewestFirst.page_size} by default, at most {NewestFirst.max_page_size})" in text
 
 
-def test_a_generated_client_demands_no_member_that_may_be_left_out(description: Any) -> None:
+def test_a_generated_client_requires_no_optional_member(description: Any) -> None:
     requests = [name for name in description["components"]["schemas"] if name.endswith("Request")]
 
     for name in requests:

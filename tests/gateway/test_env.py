@@ -88,7 +88,7 @@ def test_a_fractional_or_too_small_number_is_refused(monkeypatch: pytest.MonkeyP
         env.integer(NAME)
 
 
-def test_a_number_has_a_bound_above_where_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_has_an_upper_bound_if_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, "100")
     assert env.integer(NAME, maximum=100) == 100
     monkeypatch.setenv(NAME, "101")
@@ -148,7 +148,7 @@ def test_a_url_is_read_as_it_is_written_and_one_that_paths_follow_without_its_sl
     assert env.base_url(NAME) == "https://issuer.example/keys"
 
 
-def test_a_url_may_be_left_out_where_the_default_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_may_be_omitted_if_the_default_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(NAME, raising=False)
     assert env.url(NAME, default="") == ""
     monkeypatch.setenv(NAME, "banana")

@@ -28,7 +28,7 @@ def test_a_process_passes_the_checks_without_the_secrets_of_others(settings: Set
 
 
 @pytest.mark.parametrize("process", ["admin", "web"])
-def test_the_description_of_the_api_is_checked_where_there_is_one(process: str) -> None:
+def test_the_description_of_the_api_is_checked_if_it_exists(process: str) -> None:
     given = {**dict.fromkeys(withheld(process), ""), "GATEWAY_PROCESS": process}
 
     described = settings_with(**given).SPECTACULAR_SETTINGS

@@ -64,7 +64,7 @@ def test_calls_accepted_while_redis_is_down_are_settled_without_it(stack: Stack,
     until_requests_are_counted(stack, person)
 
 
-def test_a_call_is_settled_though_redis_has_forgotten_everything(stack: Stack, person: Person) -> None:
+def test_a_call_is_settled_even_if_redis_lost_its_data(stack: Stack, person: Person) -> None:
     with stack.frozen(stack.worker):
         transaction_hash = person.accepted(person.new_call())
         stack.forget_messages()

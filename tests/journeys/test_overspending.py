@@ -12,7 +12,7 @@ pytestmark = pytest.mark.journey
 AFFORDABLE, SENT = 10, 40
 
 
-def test_of_forty_calls_at_once_exactly_the_ten_that_are_afforded_are_accepted(stack: Stack) -> None:
+def test_of_forty_concurrent_calls_exactly_the_ten_affordable_are_accepted(stack: Stack) -> None:
     person, sampler = stack.newcomers(2)
     profile = person.profile.profile_address
     with stack.chain.paused():

@@ -63,7 +63,7 @@ def test_a_call_that_is_on_the_chain_once_and_charged_its_gas_is_right() -> None
     assert not _judged(_row("Success", charged=100, entries=1), Mined(_HASH, True, 2_000)).wrong
 
 
-def test_a_call_that_was_cancelled_is_right_where_the_chain_proves_it() -> None:
+def test_a_cancelled_call_is_correct_if_the_chain_proves_it() -> None:
     assert not _judged(_row("Cancelled", charged=0, entries=0), used_up=True).wrong
     assert _judged(_row("Cancelled", charged=0, entries=0)).lost
 

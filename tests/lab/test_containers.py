@@ -87,7 +87,7 @@ def _client(has: Callable[[tuple[str, ...]], bool]) -> type[Engine]:
     return Client
 
 
-def test_pinned_images_are_used_as_they_are_where_they_can_be_pulled() -> None:
+def test_pinned_images_are_used_unchanged_if_they_can_be_pulled() -> None:
     client = _client(lambda arguments: arguments[0] == "pull")
 
     assert provide_bases(client("/nowhere"), ROOT) == ""

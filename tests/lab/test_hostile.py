@@ -20,7 +20,7 @@ def test_the_loss_compares_medians_and_responses_are_summed() -> None:
     assert figures["attacker"] == {"accepted": 5, "refused": 1}
 
 
-def test_nothing_is_lost_where_nothing_was_settled() -> None:
+def test_without_settlements_nothing_is_lost() -> None:
     assert figures_of([_round(0)], [_round(0)])["lost"] == 0.0
 
 

@@ -159,7 +159,7 @@ def test_an_invoice_without_a_period_is_due_credits_outside_a_subscription_only(
 
 
 @pytest.mark.parametrize("metadata", [{"operation": "any"}, {}], ids=["ordered", "made by staff"])
-def test_a_pack_gives_the_paid_part_of_its_bonus_where_a_buyer_ordered_it(
+def test_a_pack_ordered_by_a_buyer_grants_the_paid_part_of_its_bonus(
     store: Store, amount: int, metadata: dict[str, str]
 ) -> None:
     store.pay(amount - 300)  # The rest was paid from a balance.

@@ -188,7 +188,7 @@ def test_a_rate_for_the_past_or_without_effect_is_refused(
     assert not LogEntry.objects.exists()
 
 
-def test_two_rates_do_not_begin_at_once(finance: Client) -> None:
+def test_two_rates_cannot_begin_at_the_same_time(finance: Client) -> None:
     begins = timezone.now() + timedelta(days=1)
     assert _add(finance, begins) == 302
     assert _add(finance, begins, rate=7) == 200

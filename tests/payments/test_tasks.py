@@ -67,7 +67,7 @@ def test_a_message_about_an_unknown_event_is_ignored(fake: FakeBilling) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_sweeps_of_the_inbox_at_once_are_one(payer: Payer, fake: FakeBilling) -> None:
+def test_two_concurrent_sweeps_of_the_inbox_run_once(payer: Payer, fake: FakeBilling) -> None:
     rows = [receive_event(body, now=fake.now()) for body in fake.events]
     with fault_injection() as client:
         other: list[object] = []

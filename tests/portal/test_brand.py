@@ -104,5 +104,5 @@ def test_a_page_is_in_the_language_that_the_reader_prefers_or_has_chosen(client:
     assert client.get("/account/words/xx.000000000000.js").status_code == 404
 
 
-def test_robots_find_the_pages_for_people_alone(client: Client) -> None:
+def test_robots_may_not_crawl_the_account_page(client: Client) -> None:
     assert "Disallow: /account" in client.get("/robots.txt").content.decode()

@@ -186,7 +186,7 @@ def test_another_profile_takes_over_nothing(profile: Profile, stripe: FakeBillin
     assert transfers() == []
 
 
-def test_16_returns_at_once_take_the_debt_over_once(
+def test_16_concurrent_returns_take_the_debt_over_once(
     profile: Profile, stripe: FakeBilling, transactional_db: None
 ) -> None:
     old = in_debt(profile, stripe)

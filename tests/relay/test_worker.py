@@ -280,7 +280,7 @@ def overdue(accept: Accept) -> RelayTransaction:
     return row
 
 
-def test_a_worker_that_sends_nothing_although_it_should_is_unhealthy_and_ends(
+def test_a_worker_that_stalls_with_sending_due_is_unhealthy_and_exits(
     overdue: RelayTransaction, alive: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     loop, ends = Idle(owner="one@host"), list[int]()

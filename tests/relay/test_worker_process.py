@@ -126,7 +126,7 @@ def test_redis_may_be_absent_hang_crash_or_refuse(
 
 
 @pytest.mark.parametrize("stall_seconds", [_STALL_SECONDS])
-def test_a_worker_that_can_move_nothing_although_it_should_ends_by_itself(
+def test_a_worker_that_stalls_with_work_due_exits(
     relay_worker: RelayWorker, accept: Accept, relayers: object, tmp_path: Path
 ) -> None:
     until("the loops run", lambda: WorkerLoop.objects.count() == 2)

@@ -83,7 +83,7 @@ BOUNDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("rule", BOUNDS)
-def test_no_limit_is_passed_by_many_calls_at_once(rule: str) -> None:
+def test_concurrent_calls_exceed_no_limit(rule: str) -> None:
     part, fits = random.randint(2, 50), random.randint(1, CLIENTS - 1)
     sponsor, user = make_sponsor(10**6), UserFactory.create()
     version = make_policy(sponsor, **BOUNDS[rule](part, fits))

@@ -54,7 +54,7 @@ def test_the_result_names_the_paying_policy_and_the_rules_of_earlier_ones(staff:
     )
 
 
-def test_where_none_pays_each_policy_names_its_rule(staff: Client) -> None:
+def test_if_no_policy_pays_each_names_its_rule(staff: Client) -> None:
     sponsor = make_sponsor()
     small = make_policy(sponsor, call_credits=99).policy
     vouched = make_policy(sponsor, position=1, profiles="vouched").policy

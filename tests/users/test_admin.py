@@ -34,7 +34,7 @@ def support() -> Client:
     return _staff_client(is_superuser=True)
 
 
-def test_a_person_is_found_by_address_in_any_casing(support: Client, profile: Profile) -> None:
+def test_a_user_is_found_by_address_in_any_casing(support: Client, profile: Profile) -> None:
     signed_in(profile)
 
     page = support.get(USERS, {"q": profile.profile_address.lower()}).content.decode()

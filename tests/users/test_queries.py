@@ -30,7 +30,7 @@ def test_the_requested_session_of_many_is_read_with_its_user(profile: Profile, c
 
 
 @pytest.mark.parametrize("ended", range(3))
-def test_a_token_is_as_good_as_its_own_session(profile: Profile, chain: FakeChain, ended: int) -> None:
+def test_a_token_is_valid_as_long_as_its_session(profile: Profile, chain: FakeChain, ended: int) -> None:
     tokens = [signed_in(signer).access for signer in (profile, chain.create_profile(), profile)]
     authenticated = [authenticate(token) for token in tokens]
     session_ids = [token.session_id for _, token in authenticated]

@@ -162,7 +162,7 @@ def test_a_token_that_is_wrong_in_one_way_is_refused_by_that_name(
     assert refused.value.status == 401
 
 
-def test_a_token_is_good_until_its_last_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_valid_until_its_last_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AccessToken, "lifetime", timedelta(seconds=30))
     with time_machine.travel(now().replace(microsecond=0), tick=False) as own_clock:
         text = _issued()

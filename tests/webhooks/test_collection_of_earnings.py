@@ -132,7 +132,7 @@ def test_without_use_no_credits_are_low(app: App, user: User) -> None:
     assert _levels(user) == []
 
 
-def test_the_levels_of_people_elsewhere_are_not_read(app: App, user: User) -> None:
+def test_levels_of_unaffected_users_are_not_read(app: App, user: User) -> None:
     other = UserFactory.create()
     _grant(other, 100)
     _charge(other, 99)

@@ -180,7 +180,7 @@ def test_nothing_is_sent_to_an_address_that_was_not_confirmed(user: User) -> Non
     assert Notice.objects.get().kind == Notice.Kind.CONFIRM
 
 
-def test_a_failure_is_shown_and_repeated_until_it_is_given_up(user: User, settings: Settings) -> None:
+def test_a_failure_is_shown_and_retried_until_it_is_given_up(user: User, settings: Settings) -> None:
     _confirmed(user)
     _use_up(user)
     backend, settings.EMAIL_BACKEND = settings.EMAIL_BACKEND, f"{__name__}.UnreachableServer"

@@ -162,7 +162,7 @@ def test_a_deleted_endpoint_gets_no_messages_and_frees_its_slot(
     assert not Message.objects.filter(endpoint=endpoint[0]).exists()
 
 
-def test_staff_see_a_sponsors_endpoint_and_cannot_give_it_events_of_people(
+def test_staff_see_a_sponsors_endpoint_and_cannot_subscribe_it_to_user_events(
     endpoint: tuple[Endpoint, str],
 ) -> None:
     staff = browser_of(member_of_staff("superuser"))

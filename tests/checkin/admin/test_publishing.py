@@ -24,7 +24,9 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def test_a_draft_is_written_by_one_person_and_published_by_another(author: User, approver: User) -> None:
+def test_a_draft_is_written_by_one_staff_member_and_published_by_another(
+    author: User, approver: User
+) -> None:
     badge = lowest(BadgeTrack.SUBSCRIBER)
     rows = [{"drop_type": "EXPERIENCE", "weight": 3, "value_min": "5", "value_max": "9"}]
     answer = browser_of(author).post(reverse("admin:checkin_droptable_add"), form_of(rows, badge=badge.pk))

@@ -120,7 +120,7 @@ def test_an_author_waits_for_a_concurrent_publication_and_sees_an_error(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_saves_of_an_author_at_once_wait_for_each_other(author: User, draft: DropTable) -> None:
+def test_two_concurrent_saves_of_an_author_wait_for_each_other(author: User, draft: DropTable) -> None:
     client = browser_of(author)
     # What the second one sends is what was there before the first.
     draft.items.update(weight=8)

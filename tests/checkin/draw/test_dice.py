@@ -47,7 +47,7 @@ def test_a_roll_over_an_invalid_number_of_outcomes_is_refused(outcomes: int) -> 
         throw(seed=secrets.token_bytes(32), message="", outcomes=outcomes)
 
 
-def test_another_seed_is_another_throw() -> None:
+def test_another_seed_gives_another_roll() -> None:
     throws = {throw(seed=secrets.token_bytes(32), message="same", outcomes=_SPAN) for _ in range(20)}
     assert len(throws) == 20
 

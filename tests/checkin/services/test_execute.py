@@ -221,7 +221,7 @@ def test_the_newest_published_table_is_drawn_from_and_drafts_are_not(proven: Use
         assert execute(user=proven, now=now).permanent_table == newest
 
 
-def test_a_drop_that_cannot_take_effect_uses_no_attempt_up(proven: User, now: datetime) -> None:
+def test_a_drop_that_cannot_take_effect_uses_no_attempt(proven: User, now: datetime) -> None:
     only("CREDITS", least=Decimal(100), most=Decimal(200))
     CreditAccount.objects.update(balance=2**63 - 50)
     before = everything()

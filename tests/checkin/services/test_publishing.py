@@ -62,7 +62,7 @@ def modest() -> list[Any]:
     ]
 
 
-def test_a_second_person_puts_a_draft_in_force() -> None:
+def test_a_second_staff_member_publishes_a_draft() -> None:
     badge = lowest(BadgeTrack.PERMANENT)
     draft = draft_table(badge, modest(), author=staff())
     request = ask(draft)
@@ -247,7 +247,7 @@ def test_a_table_is_published_once_however_many_approve() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_drafts_begun_at_once_have_versions_of_their_own() -> None:
+def test_drafts_begun_concurrently_have_different_versions() -> None:
     badge, author = lowest(BadgeTrack.SUBSCRIBER), staff()
     answers = at_once([partial(drop_tables.create_draft, badge=badge, author=author)] * 6)
     assert sorted(draft.version for draft in answers if isinstance(draft, DropTable)) == [2, 3, 4, 5, 6, 7]

@@ -70,7 +70,7 @@ def test_a_key_is_known_to_its_user_alone(proven: User, user: User, now: datetim
     assert mine != yours
 
 
-def test_a_refusal_does_not_use_the_key_up(proven: User, now: datetime) -> None:
+def test_a_refusal_does_not_use_the_key(proven: User, now: datetime) -> None:
     key = secrets.token_hex(8)
     execute(user=proven, now=now)
     with pytest.raises(CheckInUnavailable):

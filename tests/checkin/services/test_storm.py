@@ -35,7 +35,7 @@ def attempts() -> int:
     return chosen
 
 
-def test_many_at_once_use_exactly_the_attempts_of_the_day(now: datetime, attempts: int) -> None:
+def test_concurrent_check_ins_use_exactly_the_attempts_of_the_day(now: datetime, attempts: int) -> None:
     user = earner()
     before = CreditAccount.objects.get(user=user)
 

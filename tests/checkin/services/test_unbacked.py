@@ -43,7 +43,7 @@ def test_the_ceiling_refuses_no_other_drop(proven: User, now: datetime) -> None:
     assert execute(user=proven, now=now).attempt == 1
 
 
-def test_16_check_ins_at_once_never_exceed_the_ceiling(transactional_db: None, now: datetime) -> None:
+def test_16_concurrent_check_ins_never_exceed_the_ceiling(transactional_db: None, now: datetime) -> None:
     amount, fitting = random.randint(2, 99), random.randint(3, 12)
     only("CREDITS", least=Decimal(amount), most=Decimal(amount))
     UnbackedCeiling.objects.create(credits=amount * fitting + amount - 1)

@@ -122,7 +122,7 @@ class TestADay:
         assert differing == {row.pk for row in check_ins if row.permanent_table_id == lost}
         assert "items" in {difference.what for difference in verification.differences}
 
-    def test_another_seed_than_the_promised_one_is_found(self, revealed: datetime) -> None:
+    def test_a_seed_other_than_the_committed_one_is_found(self, revealed: datetime) -> None:
         _change_row(
             "UPDATE checkin_dailyseed SET revealed_seed = repeat('ab', 32) WHERE day = %s", revealed.date()
         )

@@ -112,7 +112,9 @@ def test_capture_and_release_are_one_statement_each(
         credits_holds.release(hold_id=other)
 
 
-def test_16_captures_at_once_charge_once(transactional_db: None, user: User, held: int, funds: int) -> None:
+def test_16_concurrent_captures_charge_once(
+    transactional_db: None, user: User, held: int, funds: int
+) -> None:
     entries = at_once(
         [partial(capture, hold_id=held, credits=60 + n) for n in range(16)], in_transaction=True
     )

@@ -88,7 +88,7 @@ def test_a_grant_is_one_statement(user: User, key: str, django_assert_num_querie
         credits_entries.grant(user=user, credits=1, source=EntrySource.SURVEYS, key=key)
 
 
-def test_one_key_granted_16_times_at_once_posts_once(
+def test_16_concurrent_grants_with_one_key_post_once(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
     entries = at_once(
@@ -102,7 +102,7 @@ def test_one_key_granted_16_times_at_once_posts_once(
     assert find_differences() == []
 
 
-def test_one_key_for_two_users_at_once_posts_for_one_of_them(
+def test_concurrent_grants_with_one_key_to_two_users_post_for_one_of_them(
     transactional_db: None, funds: int, key: str
 ) -> None:
     users = [UserFactory.create() for _ in range(8)]
@@ -119,7 +119,9 @@ def test_one_key_for_two_users_at_once_posts_for_one_of_them(
     assert find_differences() == []
 
 
-def test_16_grants_at_once_make_a_chain_without_gaps(transactional_db: None, user: User, funds: int) -> None:
+def test_16_concurrent_grants_make_a_chain_without_gaps(
+    transactional_db: None, user: User, funds: int
+) -> None:
     amounts = [random.randint(1, 10**6) for _ in range(16)]
 
     give = partial(credits_entries.grant, user=user, source=EntrySource.SURVEYS)

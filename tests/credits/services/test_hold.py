@@ -149,7 +149,7 @@ def test_40_concurrent_holds_take_exactly_the_available_credits(transactional_db
     assert find_differences() == []
 
 
-def test_one_key_held_16_times_at_once_holds_once(
+def test_16_concurrent_holds_with_one_key_hold_once(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
     results = at_once([partial(place_hold, user=user, credits=funds, key=key)] * 16, in_transaction=True)

@@ -23,7 +23,7 @@ def test_opening_again_returns_the_account_as_it_is(user: User, funds: int) -> N
     assert everything() == before
 
 
-def test_16_openings_at_once_open_one_account(transactional_db: None) -> None:
+def test_16_concurrent_openings_open_one_account(transactional_db: None) -> None:
     user = UserFactory.create()
     accounts = at_once([partial(entries.open_account, user_id=user.pk)] * 16, in_transaction=True)
     assert {account.pk for account in accounts if isinstance(account, CreditAccount)} == {

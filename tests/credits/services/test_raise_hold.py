@@ -49,7 +49,7 @@ def test_a_closed_hold_is_not_raised(held: int) -> None:
     assert everything() == before
 
 
-def test_the_same_raise_16_times_at_once_sets_it_aside_once(
+def test_16_concurrent_equal_raises_reserve_once(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     assert (
@@ -62,7 +62,7 @@ def test_the_same_raise_16_times_at_once_sets_it_aside_once(
     assert find_differences() == []
 
 
-def test_different_raises_at_once_end_at_the_largest(
+def test_concurrent_different_raises_end_at_the_largest(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     at_once(

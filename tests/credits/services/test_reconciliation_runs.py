@@ -75,7 +75,7 @@ def test_an_aborted_comparison_stays_unfinished() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_at_once_one_is_made() -> None:
+def test_a_run_during_another_one_is_skipped() -> None:
     with try_lease("reconciliation.ledger") as acquired:
         assert acquired
         assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]

@@ -108,7 +108,7 @@ def test_a_hold_that_needs_no_debt_waits_for_no_debtor(transactional_db: None) -
     assert unbacked_today().debt == 50
 
 
-def test_64_holds_at_once_never_exceed_the_ceiling(transactional_db: None) -> None:
+def test_64_concurrent_holds_never_exceed_the_ceiling(transactional_db: None) -> None:
     debt, fitting = random.randint(10, 99), random.randint(20, 50)
     set_ceiling(debt * fitting + random.randint(0, debt - 1))
     users = [broke(debt) for _ in range(16)]

@@ -134,7 +134,7 @@ def test_a_wrong_header_is_refused(tmp_path: Path, users: list[User], header: st
     assert not Postback.objects.exists()
 
 
-def test_above_the_limits_the_very_file_is_imported_once_a_second_person_approved(
+def test_above_the_limits_the_same_file_is_imported_after_a_second_approval(
     tmp_path: Path, users: list[User]
 ) -> None:
     rows = [f"r{number},{_reference(user)},4000,," for number, user in enumerate(users)]

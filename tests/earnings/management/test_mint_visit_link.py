@@ -47,7 +47,7 @@ def test_two_links_of_one_campaign_pay_twice() -> None:
     assert balance_of(user).available == 2
 
 
-def test_above_the_limits_the_same_key_prints_the_link_once_a_second_person_approved(settings: Any) -> None:
+def test_above_the_limits_the_same_key_prints_the_link_after_a_second_approval(settings: Any) -> None:
     set_up("visit-link", rate=10)
     user, actor = UserFactory.create(), member("operations").username
     limits = settings.APPROVAL_LIMITS["credits"]

@@ -69,7 +69,7 @@ def test_two_staff_members_release_credits_held_beyond_a_cap() -> None:
 
 
 @pytest.mark.django_db
-def test_one_network_takes_its_share_of_the_day_and_all_take_no_more_than_the_ceiling(
+def test_one_network_is_limited_to_its_daily_share_and_all_to_the_ceiling(
     settings: Settings,
 ) -> None:
     settings.EARNINGS_DAILY_CEILING, settings.EARNINGS_NETWORK_SHARE = 100, 60
@@ -92,7 +92,7 @@ def test_one_network_takes_its_share_of_the_day_and_all_take_no_more_than_the_ce
     assert _reasons()[-1] == ("AVAILABLE", "")
 
 
-def test_simultaneous_earnings_of_many_people_never_exceed_the_ceiling_together(
+def test_concurrent_earnings_of_many_users_never_exceed_the_ceiling(
     transactional_db: None, settings: Settings
 ) -> None:
     settings.EARNINGS_DAILY_CEILING, settings.EARNINGS_NETWORK_SHARE = 100, 100
@@ -120,7 +120,7 @@ def test_every_network_has_caps(db: None) -> None:
 
 
 @pytest.mark.django_db
-def test_after_many_reversals_a_persons_earnings_are_held_longer() -> None:
+def test_after_many_reversals_a_users_earnings_are_held_longer() -> None:
     user, other, network = UserFactory.create(), UserFactory.create(), set_up("tapjoy")
     for place in range(10):
         reward = network.reward(user, amount="10", at=NOON)

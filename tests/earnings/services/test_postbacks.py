@@ -150,7 +150,7 @@ def test_every_wrong_path_gets_the_same_404(name: str) -> None:
     assert not Postback.objects.exists()
 
 
-def test_only_listed_senders_are_accepted_where_there_is_a_list() -> None:
+def test_only_listed_senders_are_accepted_if_there_is_a_list() -> None:
     user, network = (
         UserFactory.create(),
         set_up("tapjoy", allowed_addresses=["203.0.113.0/28", "2001:db8::1"]),

@@ -53,7 +53,7 @@ def test_a_repeat_that_names_its_user_is_credited_once() -> None:
     assert find_differences() == []
 
 
-def test_finance_gives_it_to_a_person_within_the_limits_of_one_and_above_them_with_a_second() -> None:
+def test_finance_assigns_it_to_a_user_alone_within_the_limits_and_with_approval_above() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     finance = browser_of(member("finance"))
     for amount in ("40", "20000"):
@@ -146,7 +146,7 @@ def test_a_negative_amount_under_a_new_id_is_a_finding_until_staff_close_it() ->
         unassigned.close(postback_id=row.pk)
 
 
-def test_the_persons_page_shows_how_many_earnings_were_taken_back() -> None:
+def test_the_users_page_shows_the_number_of_reversed_earnings() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     for place in range(10):
         reward = network.reward(user, amount="10")

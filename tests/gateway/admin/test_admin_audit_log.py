@@ -40,7 +40,7 @@ def write(actor: User, row: User, request: str = "", **values: str) -> int:
     return entry.pk
 
 
-def test_an_entry_is_found_by_request_row_and_person(client: Client) -> None:
+def test_an_entry_is_found_by_request_row_and_user(client: Client) -> None:
     one, other = member("finance"), member("finance")
     row, another = UserFactory.create(), UserFactory.create()
     request = secrets.token_hex(8)

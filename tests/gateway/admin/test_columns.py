@@ -88,7 +88,7 @@ def test_a_failed_call_shows_its_cause_and_is_found_by_it(client: Client) -> Non
 
 
 @pytest.mark.django_db
-def test_a_row_shows_money_and_gas_in_units_of_people(client: Client) -> None:
+def test_a_row_shows_money_and_gas_in_readable_units(client: Client) -> None:
     log_in_staff(client)
     payout, attempt = make(Payout), make(Attempt)
     Payout.objects.filter(pk=payout.pk).update(amount_minor=123_456, currency="chf")

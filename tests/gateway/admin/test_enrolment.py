@@ -137,7 +137,7 @@ def test_new_recovery_codes_require_a_proof_and_revoke_the_old_ones() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_logins_with_one_code_at_once_one_succeeds() -> None:
+def test_of_two_concurrent_logins_with_one_code_one_succeeds() -> None:
     person = colleague()
     code = second_factors.renew_codes(person)[0]
     proofs = at_once([lambda: second_factors.proves(person, token=code)] * 4)

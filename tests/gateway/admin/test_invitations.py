@@ -151,7 +151,7 @@ def test_a_weak_or_mistyped_password_is_refused_and_costs_no_try(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_at_once_one_chooses_the_password() -> None:
+def test_of_two_concurrent_requests_one_sets_the_password() -> None:
     person = member("support")
     code = invitations.prepare(person, approved_by=member("finance"))
     token = invitations.make_link(person, actor=member("operations"))

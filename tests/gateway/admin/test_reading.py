@@ -87,9 +87,7 @@ def test_every_time_is_of_24_hours_and_names_its_zone_and_every_field_for_text_i
 
 @pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("model", ADDED, ids=lambda model: model._meta.label)
-def test_a_form_to_add_a_row_has_nothing_that_is_not_filled_in(
-    client: Client, model: type[models.Model]
-) -> None:
+def test_a_form_to_add_a_row_has_no_empty_read_only_field(client: Client, model: type[models.Model]) -> None:
     log_in_staff(client)
     answer = client.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add"))
     fields = [name for _, part in answer.context["adminform"].fieldsets for name in part["fields"]]
@@ -154,7 +152,7 @@ def test_a_calls_failure_and_the_nodes_error_precede_its_request(client: Client)
     assert text.count(words["node_message"]) == 1
 
 
-def test_an_attempt_leads_to_the_explorer_where_there_is_one(client: Client, settings: Any) -> None:
+def test_an_attempt_links_to_a_configured_explorer(client: Client, settings: Any) -> None:
     log_in_staff(client)
     attempt: Any = make(Attempt)
     settings.EXPLORER_URL = f"https://{secrets.token_hex(4)}.example"

@@ -61,7 +61,7 @@ def test_a_form_that_is_too_old_was_not_done() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["/api", "/administration"])
-def test_elsewhere_nothing_is_a_page(prefix: str) -> None:
+def test_outside_the_admin_no_html_is_returned(prefix: str) -> None:
     answer = Client().get(f"{prefix}/nothing")
     assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
 

@@ -192,7 +192,7 @@ def test_a_page_without_its_token_is_not_done(client: Client) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_page_sent_twice_at_once_is_one_decision() -> None:
+def test_a_form_sent_twice_concurrently_is_one_decision() -> None:
     person = member("operations")
     browsers, token = [browser_of(person) for _ in range(4)], uuid.uuid4()
     barrier = threading.Barrier(len(browsers))

@@ -367,7 +367,7 @@ def test_the_confirmed_block_counts_from_the_head(
         None,
     ],
 )
-def test_where_the_node_knows_no_final_block_the_blocks_are_counted(
+def test_without_a_finalized_tag_of_the_node_blocks_are_counted(
     client: JsonRpcChainClient, node: Node, script: Script, tagged: RpcError | None
 ) -> None:
     script.answers["eth_getBlockByNumber"] = lambda name, _: (

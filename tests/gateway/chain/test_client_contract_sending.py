@@ -68,12 +68,12 @@ class TestSending:
         poor = chain.transaction(chain.relayer, max_fee_per_gas_wei=1, max_priority_fee_per_gas_wei=0)
         assert chain.kinds(poor.raw) == [SendKind.UNDERPRICED]
 
-    def test_a_relayer_without_the_money_is_refused_for_good(self, chain: Setting) -> None:
+    def test_a_transaction_of_an_unfunded_relayer_is_refused_permanently(self, chain: Setting) -> None:
         signed = chain.transaction(chain.relayer)
         chain.world.fund(0, chain.relayer)
         assert chain.kinds(signed.raw) == [SendKind.REFUSED]
 
-    def test_gas_beyond_a_block_and_a_foreign_chain_id_are_refused_for_good(self, chain: Setting) -> None:
+    def test_gas_beyond_a_block_and_a_foreign_chain_id_are_refused_permanently(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         greedy = chain.signed(chain.call(profile, set_data()), gas_limit=2 * 10**9)
         foreign = Setting(chain.world, chain.client, new_signer(chain_id=42))

@@ -341,7 +341,7 @@ class TestBatchLimits:
         ],
         ids=["array", "object", "empty", "413", "400"],
     )
-    def test_smaller_pieces_are_sent_at_once_and_from_then_on(
+    def test_smaller_batches_are_sent_at_once_and_from_then_on(
         self, limit: int, refuse: Callable[[list[dict[str, Any]]], Answer], caplog: pytest.LogCaptureFixture
     ) -> None:
         metrics.CHAIN_BATCH_LIMIT.take()

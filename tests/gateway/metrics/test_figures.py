@@ -343,7 +343,7 @@ def test_the_last_finished_comparison_counts(scrape: Scrape, kind: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "sk_test_something"])
-def test_stripe_is_compared_where_it_is_set_up(scrape: Scrape, settings: Settings, key: str) -> None:
+def test_stripe_is_compared_if_it_is_configured(scrape: Scrape, settings: Settings, key: str) -> None:
     settings.STRIPE_SECRET_KEY = key
     assert (("reconciliation_scheduled", "stripe") in scrape()) == bool(key)
 

@@ -94,7 +94,7 @@ def actions() -> list[str]:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_up_to_the_limit_one_person_is_enough(user: User, asker: User, limit: int, sign: int) -> None:
+def test_up_to_the_limit_one_staff_member_is_enough(user: User, asker: User, limit: int, sign: int) -> None:
     request = ask(user, asker, sign * limit, reason=" paid twice ")
     assert (request.status, request.needs_second_person, request.decided_by) == ("done", False, None)
     entry = CreditEntry.objects.get(source=EntrySource.STAFF_ADJUSTMENT)
@@ -119,7 +119,7 @@ def test_above_it_nothing_moves_until_another_role_agrees(
     assert find_differences() == []
 
 
-def test_the_clerk_the_person_and_the_day_are_each_counted(asker: User, limit: int) -> None:
+def test_clerk_user_and_day_are_each_counted(asker: User, limit: int) -> None:
     first, other, colleagues = (
         UserFactory.create(),
         UserFactory.create(),
@@ -192,7 +192,7 @@ def test_another_role_decides(user: User, asks: str, decides: str, limit: int) -
     assert rows() == before
 
 
-def test_rejected_it_is_rejected_for_good(user: User, asker: User, second: User, limit: int) -> None:
+def test_a_rejection_is_final(user: User, asker: User, second: User, limit: int) -> None:
     request, before = ask(user, asker, limit + 1), everything()
     rejected = reject(request, second)
     assert (rejected.status, rejected.decided_by, rejected.decision_reason) == (

@@ -54,7 +54,7 @@ def test_https_requests_are_served() -> None:
 @pytest.mark.parametrize(
     "path", ["/admin/login/?next=/admin/", "/admin", "/problems", "/problems/https-required"]
 )
-def test_a_person_is_led_to_the_page(path: str) -> None:
+def test_a_browser_is_redirected_to_the_page(path: str) -> None:
     answer = Client().get(path, headers={"X-Forwarded-Proto": PLAIN})
     assert (answer.status_code, answer.headers["Location"]) == (301, f"https://testserver{path}")
 

@@ -52,7 +52,7 @@ def test_any_other_value_is_an_invalid_number(form: Any) -> None:
 
 
 @given(st.binary(min_size=4, max_size=40))
-def test_bytes_survive_the_way_in_and_out(data: bytes) -> None:
+def test_bytes_survive_a_round_trip(data: bytes) -> None:
     field = HexField(min_bytes=4, max_bytes=40)
 
     assert field.run_validation(field.to_representation(data)) == data

@@ -47,7 +47,7 @@ def test_the_error_for_an_invalid_currency_has_an_example(
     assert fault["detail"] == "Send three letters, such as usd."
 
 
-def test_null_is_as_good_as_left_out(fake: FakeBilling, wallet: Wallet) -> None:
+def test_null_equals_an_omitted_member(fake: FakeBilling, wallet: Wallet) -> None:
     body = {"subscriptionCost": 2550, "currency": None, "cancelAtEndOfBillingPeriod": None}
     # The body is taken, and only the card is missing.
     assert_problem(wallet.post(UPSERT, body), 402, "payment-method-required")

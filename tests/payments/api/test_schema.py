@@ -46,7 +46,7 @@ def test_the_defaults_are_described(description: Any) -> None:
         assert f"Without it: {default}." in fields[name]["description"]
 
 
-def test_a_query_will_do_where_the_body_is_dropped(description: Any) -> None:
+def test_a_query_is_accepted_if_the_body_is_dropped(description: Any) -> None:
     operation = description["paths"][CANCEL]["delete"]
     (parameter,) = operation["parameters"]
     assert (parameter["in"], parameter["name"]) == ("query", "cancelImmediately")

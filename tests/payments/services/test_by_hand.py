@@ -161,7 +161,7 @@ class TestSeveralPayments:
             assert _rules(double) == []
             assert running.payout.amount_minor == amount
 
-    def test_a_part_that_another_services_customer_paid_is_not_ours_to_find(
+    def test_a_part_paid_by_another_services_customer_is_not_a_finding(
         self, double: DoubleAccount, running: Payer, settings: Any
     ) -> None:
         foreign = double.v1.customers.create({"metadata": {"address": "0x1"}}).id

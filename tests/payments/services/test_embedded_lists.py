@@ -84,7 +84,7 @@ def test_every_payment_of_an_invoice_is_known_and_its_refund_takes_back(
     assert payer.payout.credits_taken_back() == payer.payout.credits * returned // amount > 0
 
 
-def test_a_payout_knows_all_payments_of_its_invoice_from_the_first_time_on(
+def test_a_payout_has_all_payments_of_its_invoice_from_the_start(
     double: DoubleAccount, payer: Payer, open_invoice: str, amount: int
 ) -> None:
     double.controls.pay_invoice_part(open_invoice, amount // 3)

@@ -69,7 +69,7 @@ def test_the_sweep_processes_only_due_events(paid: StripeEvent, fake: FakeBillin
     assert events.process_due(now=fake.now() + timedelta(days=1)) == 0
 
 
-def test_the_sweep_stops_where_stripe_is_away(subscriber: Payer, fake: FakeBilling) -> None:
+def test_the_sweep_stops_if_stripe_is_down(subscriber: Payer, fake: FakeBilling) -> None:
     rows = [receive_event(body, now=fake.now()) for body in fake.events]
     fake.calls.clear()
     with fake.away():

@@ -79,7 +79,7 @@ def test_while_stripe_is_down_nothing_is_finished_and_the_next_request_gets_503(
     assert BillingOperation.objects.get().status == "pending"
 
 
-def test_a_request_continues_where_the_operation_in_its_way_has_just_ended(
+def test_a_request_continues_if_the_blocking_operation_has_just_ended(
     begun: BillingOperation, fake: FakeBilling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_or_find = operations._create_or_find

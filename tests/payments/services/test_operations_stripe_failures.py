@@ -118,7 +118,7 @@ def test_a_command_is_found_although_stripe_replays_an_error_for_its_key(
 
 
 @pytest.mark.parametrize("command", COMMANDS[:3], ids=lambda command: command.kind)
-def test_a_command_that_made_nothing_is_sent_under_a_derived_key_where_stripe_replays_an_error(
+def test_a_command_without_effect_is_resent_under_a_derived_key_if_stripe_replays_an_error(
     double: DoubleAccount, user: User, command: Command
 ) -> None:
     payer = prepared(command, double, user)

@@ -69,7 +69,7 @@ def shared(double: DoubleAccount, payer: Payer, clerk: Clerk, amount: int, hats:
     return made
 
 
-def test_our_item_is_found_by_its_product_and_its_share_paid_out(
+def test_our_item_is_found_by_its_product_and_its_part_is_paid_out(
     double: DoubleAccount, payer: Payer, shared: str, amount: int, hats: int, rates: dict[str, int]
 ) -> None:
     row = payer.subscription
@@ -93,7 +93,7 @@ def test_an_upsert_changes_our_item_alone(
     assert items[HATS] == hats
 
 
-def test_a_cancellation_takes_our_item_out_at_once_and_refuses_to_end_the_other_with_the_period(
+def test_a_cancellation_removes_our_item_at_once_and_cannot_end_the_other_with_the_period(
     double: DoubleAccount, payer: Payer, clerk: Clerk, shared: str, hats: int
 ) -> None:
     with pytest.raises(BillingRefused) as refusal:

@@ -89,7 +89,7 @@ def test_sixteen_workers_with_repeated_and_renumbered_events_pay_out_once(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_worker_and_two_beats_at_once_pay_out_once(double: DoubleAccount, subscriber: Payer) -> None:
+def test_the_worker_and_two_concurrent_beats_pay_out_once(double: DoubleAccount, subscriber: Payer) -> None:
     (event,) = double.events("invoice.paid")
     row = receive_event(webhook_body(event), now=double.now())
     worker: Callable[[], int] = partial(events.process, event_id=row.pk, now=double.now())

@@ -262,7 +262,7 @@ def test_a_new_key_replaces_an_unpaid_purchase(
         buy(payer, pack, key)
 
 
-def test_a_new_key_is_refused_once_where_the_earlier_purchase_was_just_paid(
+def test_a_new_key_is_refused_once_if_the_earlier_purchase_was_just_paid(
     double: DoubleAccount, payer: Payer, pack: CreditPack, rates: dict[str, int]
 ) -> None:
     double.capture(payer.customer.stripe_customer_id, NEEDS_CONFIRMATION)

@@ -221,7 +221,7 @@ def test_support_previews_the_clawback_and_sends_exactly_that_refund(
     assert clerk.get(address_of("payments_refund", "send", refund)).context["effects"] == []
 
 
-def test_support_refunds_the_payment_that_is_chosen_on_the_persons_page(
+def test_support_refunds_the_payment_chosen_on_the_users_page(
     fake: FakeBilling, payer: Payer, amount: int
 ) -> None:
     for _ in range(2):

@@ -39,7 +39,7 @@ def test_every_collected_invoice_of_ours_is_paid_out(
     assert [finding["rule"] for finding in findings(double)] == [Rule.SUBSCRIPTIONS_TWO_LIVE]
 
 
-def test_the_allowance_ends_with_the_paid_one_where_the_other_is_free(
+def test_the_allowance_ends_with_the_paid_subscription_if_the_other_is_free(
     double: DoubleAccount, running: Payer, clerk: Clerk, amount: int
 ) -> None:
     free = running.subscription.stripe_subscription_id

@@ -77,7 +77,7 @@ def test_an_unexpected_error_at_one_invoice_does_not_hold_up_the_others(
     assert [len(payer.payouts) for payer in subscribers] == [1, 1]
 
 
-def test_a_sweep_fails_where_every_item_meets_an_unexpected_error(
+def test_a_sweep_fails_if_every_item_raises_an_unexpected_error(
     subscribers: list[Payer], fake: FakeBilling, caplog: pytest.LogCaptureFixture
 ) -> None:
     with fault_injection() as client:

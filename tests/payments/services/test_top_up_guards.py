@@ -27,7 +27,9 @@ def _open_by_hand(payer: Payer, pack: CreditPack) -> Purchase:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("impatient")
-def test_of_many_consents_at_once_the_last_one_is_in_force(double: DoubleAccount, consent: Consent) -> None:
+def test_of_many_concurrent_consents_the_last_one_is_in_force(
+    double: DoubleAccount, consent: Consent
+) -> None:
     given = at_once([consent] * 8)
     assert all(isinstance(one, AutoTopUp) for one in given)
     assert AutoTopUp.objects.filter(withdrawn_at=None).count() == 1

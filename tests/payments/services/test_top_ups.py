@@ -240,7 +240,7 @@ def test_a_deleted_account_is_not_topped_up(double: DoubleAccount, payer: Payer,
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("impatient")
-def test_many_calls_that_cross_the_threshold_at_once_lead_to_one_purchase(
+def test_concurrent_calls_that_cross_the_threshold_cause_one_purchase(
     double: DoubleAccount, payer: Payer, pack: CreditPack, consent: Consent
 ) -> None:
     bought = buy(payer, pack)

@@ -16,7 +16,7 @@ from tests.proofs.roots import audited, covered_ledger, erase_with_account, expo
 pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
 
 
-def test_an_erased_person_leaves_numbers_that_verify() -> None:
+def test_an_erased_user_leaves_verifiable_entries() -> None:
     ledger = covered_ledger()
     before = {proof.entry: proof for proof in prove(CreditEntry.objects.all())}
 

@@ -75,7 +75,7 @@ def test_a_root_without_entries_is_closed_only_after_a_while(db: None) -> None:
     assert (empty.number, empty.entry_count) == (3, 0)
 
 
-def test_a_ledger_with_a_past_gets_several_roots_at_once(db: None, monkeypatch: Any) -> None:
+def test_a_ledger_with_history_gets_several_roots_in_one_run(db: None, monkeypatch: Any) -> None:
     monkeypatch.setattr(roots, "MAX_ENTRIES", 2)
     user = UserFactory.create()
     for _ in range(5):

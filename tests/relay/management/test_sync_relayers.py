@@ -40,7 +40,7 @@ def test_it_registers_every_key_once_and_lists_the_relayers(chain: Chain) -> Non
     assert lines[1].endswith(f"balance {LYX} wei")
 
 
-def test_it_fails_where_an_active_relayer_holds_less_than_it_should(chain: Chain) -> None:
+def test_the_command_fails_if_an_active_relayer_is_underfunded(chain: Chain) -> None:
     rich, poor, *others = get_signer().addresses()
     chain.fund(5 * LYX, rich, *others)
     chain.fund(LYX, poor)

@@ -75,7 +75,7 @@ def test_a_target_that_burns_all_gas_after_the_simulation(
     meter.assert_at_most(0)
 
 
-def test_a_target_that_reverts_where_gas_has_a_price(
+def test_a_target_reverts_where_gas_has_a_price(
     services: Services, accept: Accept, settle: Settle, meter: LossMeter
 ) -> None:
     row = accept(payload=execute_payload(deploy_gas_price_aware(services)))

@@ -244,9 +244,7 @@ def test_account_nonces_that_are_left_go_to_as_many_calls(
     assert CreditHold.objects.count() == free_slots
 
 
-def test_relayers_take_no_more_calls_together_than_their_wei_pays(
-    services: Services, callers: Callers
-) -> None:
+def test_relayers_accept_no_more_calls_than_their_balance_pays(services: Services, callers: Callers) -> None:
     first, *others = _calls(services, callers)
     _together(callers[:1], [first])
     spent = Attempt.objects.get()
@@ -284,7 +282,7 @@ def test_an_error_undoes_the_whole_batch(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_batches_at_once_take_each_account_nonce_once(services: Services, callers: Callers) -> None:
+def test_concurrent_batches_take_each_account_nonce_once(services: Services, callers: Callers) -> None:
     batches = []
     for _ in range(5):
         people = random.sample(callers, len(callers))

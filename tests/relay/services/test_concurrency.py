@@ -42,7 +42,7 @@ def assert_account_nonces_are_gapless(start: list[Relayer]) -> None:
         assert nonces == list(range(before.next_account_nonce, now.next_account_nonce))
 
 
-def test_the_same_call_many_times_at_once_is_accepted_once(
+def test_the_same_call_sent_concurrently_is_accepted_once(
     user: User, new_call: Callable[..., RelayCall], settle: Callable[[], int]
 ) -> None:
     call = new_call()
@@ -102,7 +102,7 @@ def test_a_call_that_an_equal_request_overtakes_and_loses_gets_its_hash_too(
     assert RelayTransaction.objects.get(transaction_hash=first[0]).status == "Failed"
 
 
-def test_of_many_calls_at_once_as_many_are_accepted_as_the_balance_affords(
+def test_concurrent_calls_are_accepted_up_to_the_balance(
     user: User,
     relayers: list[Relayer],
     new_call: Callable[..., RelayCall],
@@ -130,7 +130,7 @@ def test_of_many_calls_at_once_as_many_are_accepted_as_the_balance_affords(
     assert find_differences() == []
 
 
-def test_of_different_calls_on_one_nonce_at_once_one_wins(
+def test_of_concurrent_calls_on_one_nonce_one_is_accepted(
     user: User, relayers: list[Relayer], new_call: Callable[..., RelayCall], settle: Callable[[], int]
 ) -> None:
     calls = [new_call() for _ in range(10)]
@@ -162,7 +162,7 @@ def test_a_whole_channel_posted_concurrently_stays_in_order(
     assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Success"}
 
 
-def test_workers_of_every_kind_at_once_settle_each_call_once(
+def test_concurrent_workers_of_every_kind_settle_each_call_once(
     user: User, relayers: list[Relayer], new_call: Callable[..., RelayCall], chain: Chain
 ) -> None:
     # Eighteen calls are held for at once, at any price of gas that the chain begins with.

@@ -142,7 +142,7 @@ def test_a_transfer_that_became_too_cheap_is_replaced_and_paid_once(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_workers_that_fund_at_once_send_one_transfer(
+def test_concurrent_funding_workers_send_one_transfer(
     chain: Chain, treasury: str, relayers: list[Relayer]
 ) -> None:
     for relayer in relayers:

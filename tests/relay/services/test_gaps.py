@@ -64,9 +64,7 @@ def test_the_relayer_continues_behind_a_gap(relayer: Relayer, chain: Chain, acce
     assert row.status == "Success"
 
 
-def test_a_gap_waits_where_the_service_may_lose_no_more_gas(
-    relayer: Relayer, chain: Chain, settings: Any
-) -> None:
+def test_a_gap_waits_if_the_loss_budget_is_used_up(relayer: Relayer, chain: Chain, settings: Any) -> None:
     settings.RELAY_LOSS_PER_HOUR_WEI = 0
     watch = GapWatch()
     look(watch, 0)

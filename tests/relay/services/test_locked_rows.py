@@ -193,7 +193,7 @@ def test_a_follower_of_a_locked_relayer_is_refused_and_other_channels_continue(
     assert find_differences() == []
 
 
-def test_where_every_relayer_is_locked_calls_are_refused_as_where_all_are_full(
+def test_if_every_relayer_is_locked_calls_get_the_error_of_full_relayers(
     services: Services, callers: Callers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contention, "RELAYER_MILLISECONDS", 100)

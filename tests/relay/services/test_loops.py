@@ -66,7 +66,7 @@ def test_a_killed_worker_resumes_at_once_after_its_restart() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_workers_at_once_one_gets_the_lease() -> None:
+def test_of_many_concurrent_workers_one_gets_the_lease() -> None:
     workers = [lease(f"{number}@host") for number in range(8)]
     assert at_once([worker.hold for worker in workers]).count(True) == 1
     expire()

@@ -135,7 +135,7 @@ class TestLimits:
 
 @pytest.mark.usefixtures("limits")
 @pytest.mark.django_db(transaction=True)
-def test_transactions_at_once_reserve_no_more_than_the_limits(people: list[int]) -> None:
+def test_concurrent_transactions_reserve_no_more_than_the_limits(people: list[int]) -> None:
     wishes = [partial(reserve, 15, user_id=user_id) for user_id in people for _ in range(8)]
     random.shuffle(wishes)
     answers = at_once(wishes)

@@ -125,7 +125,7 @@ def test_a_reason_is_needed(accept: Accept, staff: User, now: datetime) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_several_releases_at_once_one_succeeds(user: User, accept: Accept, now: datetime) -> None:
+def test_of_several_concurrent_releases_one_succeeds(user: User, accept: Accept, now: datetime) -> None:
     hold = end_call(accept(), "Expired")
     staff = [UserFactory.create(profile_address=None, is_staff=True) for _ in range(6)]
     calls = [

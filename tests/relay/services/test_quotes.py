@@ -178,7 +178,7 @@ class TestUsing:
 
 
 class TestMisuse:
-    def test_a_quote_is_good_for_its_call_its_owner_its_time_and_once(
+    def test_a_quote_is_valid_once_for_its_call_owner_and_time(
         self, user: User, profile: Profile, refused: Refused, calm: Chain, node: FaultyClient
     ) -> None:
         quoted, other = prepare(user, profile), prepare(user, profile)

@@ -132,7 +132,7 @@ def test_an_open_hold_whose_call_has_ended_is_found_until_staff_release_it(accep
     assert findings() == {}
 
 
-def test_an_open_hold_without_any_call_is_found_where_it_is_the_relays(user: User) -> None:
+def test_an_open_relay_hold_without_a_call_is_found(user: User) -> None:
     place_hold(user=user, credits=3, key="shop:1")
     assert findings() == {}
     amount = random.randint(1, 99)
@@ -165,7 +165,7 @@ def test_the_exit_code_depends_on_the_findings(settled: RelayTransaction) -> Non
     assert f"{COST}: call={settled.pk} row={settled.attempts.get().pk}: have" in output.getvalue()
 
 
-def test_the_nightly_task_fails_where_something_differs(settled: RelayTransaction) -> None:
+def test_the_nightly_task_fails_if_something_differs(settled: RelayTransaction) -> None:
     task = str(settings.CELERY_BEAT_SCHEDULE["relay-reconcile"]["task"])
     assert current_app.amqp.router.route({}, task)["queue"].name == "default"
     assert task == reconcile_with_chain.name
@@ -176,7 +176,7 @@ def test_the_nightly_task_fails_where_something_differs(settled: RelayTransactio
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_runs_at_once_one_is_made(services: object) -> None:
+def test_a_run_during_another_one_is_skipped(services: object) -> None:
     with try_lease("reconciliation.chain") as acquired:
         assert acquired
         assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]

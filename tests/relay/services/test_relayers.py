@@ -202,7 +202,7 @@ def test_transactions_of_other_relayers_are_not_reserved_for(relayers: list[Rela
         assert slot.relayer_id == one.pk
 
 
-def test_where_the_least_loaded_has_spent_its_balance_another_takes_the_call(
+def test_if_the_least_loaded_relayer_has_no_balance_another_gets_the_call(
     relayers: list[Relayer], accept: Accept
 ) -> None:
     spent, rich, resting = relayers

@@ -190,7 +190,7 @@ def spend_the_rest(user: User) -> Callable[[], None]:
     return take
 
 
-def test_where_the_account_cannot_afford_it_the_service_pays_the_excess_within_its_limits(
+def test_the_service_pays_an_unaffordable_excess_within_its_limits(
     accept: Accept,
     user: User,
     calm: Chain,

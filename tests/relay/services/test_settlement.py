@@ -74,7 +74,7 @@ def test_nothing_is_settled_before_the_confirmations(
     assert track() == 0
 
 
-def test_a_revert_after_a_good_simulation_costs_its_burned_gas_alone(
+def test_a_revert_after_a_successful_simulation_costs_only_its_burned_gas(
     user: User, accept: Accept, chain: Chain, flaky: Flaky, settle: Callable[[], int]
 ) -> None:
     before = balance_of(user)
@@ -356,7 +356,7 @@ def test_calls_that_cannot_be_settled_together_are_settled_one_by_one(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_calls_that_many_workers_settle_at_once_are_charged_once_each(
+def test_calls_settled_by_concurrent_workers_are_charged_once_each(
     user: User, accept: Accept, chain: Chain
 ) -> None:
     for _ in range(6):

@@ -104,7 +104,7 @@ def test_all_processes_choose_the_same_calls(monkeypatch: pytest.MonkeyPatch) ->
     assert 48 < len(chosen[0]) < 152
 
 
-def test_it_costs_nothing_while_it_is_off() -> None:
+def test_disabled_tracing_costs_nothing() -> None:
     assert not tracing.is_on()
     tracing.start()
     assert not tracing.is_on()

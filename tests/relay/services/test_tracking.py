@@ -216,7 +216,7 @@ def test_a_replacement_that_is_mined_during_the_run_is_not_lost(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_trackers_at_once_one_settles(accept: Accept, chain: Chain, node: FaultyClient) -> None:
+def test_of_two_concurrent_trackers_one_settles(accept: Accept, chain: Chain, node: FaultyClient) -> None:
     accept()
     broadcast_all()
     chain.mine(settings.CONFIRMATIONS)

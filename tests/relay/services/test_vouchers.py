@@ -72,7 +72,7 @@ def newcomer(profile: Profile, open_account: Callable[..., User]) -> User:
 
 
 @pytest.mark.django_db
-def test_a_newcomer_with_a_voucher_is_paid_for_and_the_voucher_is_used_up(
+def test_a_newcomers_voucher_pays_for_the_call_and_is_used(
     services: Services, newcomer: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     issuer = Issuer(services)
@@ -94,7 +94,7 @@ def test_a_newcomer_with_a_voucher_is_paid_for_and_the_voucher_is_used_up(
 
 
 @pytest.mark.django_db
-def test_without_a_good_voucher_nothing_is_paid(
+def test_without_a_valid_voucher_nothing_is_paid(
     services: Services, newcomer: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     issuer, call, own = Issuer(services), new_call(), str(newcomer.profile_address)
@@ -196,7 +196,7 @@ def test_a_quoted_call_sends_its_voucher_again(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_16_calls_at_once_with_one_voucher_one_is_paid(
+def test_of_16_concurrent_calls_with_one_voucher_one_is_paid(
     services: Services, newcomer: User, new_call: Callable[..., RelayCall]
 ) -> None:
     issuer = Issuer(services)

@@ -87,7 +87,7 @@ def test_terms_out_of_range_are_refused(field: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("track", BadgeTrack)
-def test_a_badge_is_found_in_memory_where_the_database_finds_it(track: BadgeTrack) -> None:
+def test_the_badge_found_in_memory_equals_the_one_of_the_database(track: BadgeTrack) -> None:
     levels = list(Badge.objects.filter(track=track).order_by("?"))
     bounds = [level.exp_lower_bound for level in levels]
     for experience in {bound + step for bound in bounds for step in (-1, 0, 1)} | {10**15}:

@@ -99,7 +99,7 @@ def invitee(sponsor: Sponsor, owner: User) -> Invitee:
     return person
 
 
-def test_an_invited_person_has_the_rights_of_the_role_and_no_others(
+def test_an_invited_member_has_only_the_permissions_of_the_role(
     sponsor: Sponsor, owner: User, invitee: Invitee
 ) -> None:
     base = f"/api/sponsors/{sponsor.slug}"
@@ -188,7 +188,7 @@ def test_a_number_of_the_phone_is_used_once(invitee: Invitee) -> None:
     assert invitee.signs_in(number).status == 401
 
 
-def test_a_removed_member_is_out_at_once_and_leaves_no_address(
+def test_a_removed_member_loses_access_at_once_and_leaves_no_address(
     sponsor: Sponsor, owner: User, invitee: Invitee
 ) -> None:
     row = invitee.row

@@ -150,7 +150,7 @@ def test_the_sponsors_part_rounds_up_once_and_never_grows_as_the_cost_falls(
     now=st.datetimes(timezones=st.just(UTC), min_value=_FIRST, max_value=_LAST),
     seconds=st.integers(1, 10**8),
 )
-def test_windows_follow_each_other_from_the_epoch_on(now: datetime, seconds: int) -> None:
+def test_windows_are_consecutive_from_the_epoch(now: datetime, seconds: int) -> None:
     start, end = period_of(now, seconds=seconds)
 
     assert start <= now < end

@@ -113,7 +113,7 @@ def test_no_field_can_be_changed_after_signing(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("since", "is_good"), [(-1, True), (0, False), (1, False)])
-def test_a_voucher_is_good_before_its_deadline(since: int, is_good: bool) -> None:
+def test_a_voucher_is_valid_before_its_deadline(since: int, is_good: bool) -> None:
     key, brought = random_key(), voucher()
     signature = _signed(brought, key)
     now = datetime.fromtimestamp(brought.deadline, UTC) + timedelta(seconds=since)

@@ -139,7 +139,7 @@ def test_a_session_ends_at_its_last_moment(pair: TokenPair) -> None:
 @pytest.mark.parametrize(
     "error", [InvalidRequest("Wrong."), InsufficientCredits(required=2, available=1, debt_limit=0)]
 )
-def test_with_a_good_token_the_refusal_is_the_views_own(pair: TokenPair, error: Any) -> None:
+def test_with_a_valid_token_the_error_is_the_views_own(pair: TokenPair, error: Any) -> None:
     assert _refused(pair.access, View.as_view(error=error)) == (error.status, error.code)
 
 

@@ -62,7 +62,7 @@ def test_an_address_in_any_casing_is_the_same_profile(wallet: Wallet, profile: P
     assert pair["address"] == profile.profile_address == User.objects.get().profile_address
 
 
-def test_null_is_as_good_as_left_out(wallet: Wallet) -> None:
+def test_null_equals_an_omitted_member(wallet: Wallet) -> None:
     challenge = wallet.ask_nonce()
     signature = "0x" + personal_sign(wallet.profile.controller, challenge["message"]).hex()
     pair = wallet.post("verify", nonce=challenge["nonce"], signature=signature, address=None)

@@ -29,7 +29,7 @@ def test_concurrent_refreshes_get_the_same_child_of_the_one_active_session(profi
     sessions.refresh(token=pairs[0].refresh, now=now())
 
 
-def test_late_repeats_at_once_end_the_session_once(profile: Profile) -> None:
+def test_concurrent_late_repeats_end_the_session_once(profile: Profile) -> None:
     token, start = signed_in(profile).refresh, now()
     sessions.refresh(token=token, now=start)
 

@@ -369,7 +369,7 @@ def test_unvetted_code_gets_no_challenge(chain: FakeChain, profile: Profile) -> 
     assert not SignInChallenge.objects.exists()
 
 
-def test_any_code_gets_a_challenge_where_any_is_served(profile: Profile, settings: Any) -> None:
+def test_any_code_gets_a_challenge_with_open_trust(profile: Profile, settings: Any) -> None:
     settings.CHAIN_TRUST = "open"
     assert _is_open(_request(profile.key_manager_address))
 

@@ -15,7 +15,7 @@ from users.services.sessions import TokenPair
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_one_nonce_sent_by_many_at_once_opens_one_session(profile: Profile) -> None:
+def test_one_nonce_sent_concurrently_opens_one_session(profile: Profile) -> None:
     challenge = sign_in.issue_challenge(profile_address=profile.profile_address, client=CALLER, now=now())
     signature = personal_sign(profile.controller, challenge.message)
 
@@ -28,7 +28,7 @@ def test_one_nonce_sent_by_many_at_once_opens_one_session(profile: Profile) -> N
     assert SignInSession.objects.count() == 1
 
 
-def test_first_sign_ins_at_once_make_one_user_with_one_account(profile: Profile) -> None:
+def test_concurrent_first_sign_ins_create_one_user_with_one_account(profile: Profile) -> None:
     outcomes = at_once([lambda: signed_in(profile)] * 12)
 
     assert all(isinstance(outcome, TokenPair) for outcome in outcomes)

@@ -81,7 +81,7 @@ def test_a_saved_error_is_replayed_for_a_day_although_the_work_was_done(
     assert len(account.v1.customers.list().data) == 2
 
 
-def test_two_requests_with_one_key_at_once_are_a_conflict(
+def test_two_concurrent_requests_with_one_key_are_a_conflict(
     account: DoubleAccount, controls: ControlClient
 ) -> None:
     keys: list[str] = []
@@ -104,7 +104,7 @@ def test_two_requests_with_one_key_at_once_are_a_conflict(
     assert len(account.v1.customers.list().data) == len(keys)
 
 
-def test_many_at_once_with_keys_of_their_own_are_all_served(
+def test_concurrent_requests_with_different_keys_are_all_served(
     account: DoubleAccount, controls: ControlClient
 ) -> None:
     with ThreadPoolExecutor(16) as threads:

@@ -26,7 +26,7 @@ def test_every_row_is_exported_once_for_any_page_size(page_rows: int) -> None:
     ]
 
 
-def test_a_page_is_read_only_when_the_one_before_it_is_used_up() -> None:
+def test_a_page_is_read_only_after_the_previous_one_is_consumed() -> None:
     for _ in range(5):
         UserFactory.create()
     rows = cells_of(User.objects.all(), _COLUMNS, page_rows=2)

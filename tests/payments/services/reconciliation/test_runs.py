@@ -183,7 +183,7 @@ class TestWhatIsNotMissedYet:
         assert _rules(reconciliation.reconcile(now=fake.now(), days=11)) == ["payout-missing"]
         assert _rules(reconciliation.reconcile(now=fake.now(), days=9)) == []
 
-    def test_a_payout_of_the_window_is_compared_though_its_invoice_is_older(
+    def test_a_payout_of_the_window_is_compared_even_if_its_invoice_is_older(
         self, fake: FakeBilling, user: User, amount: int
     ) -> None:
         payer = Payer(fake, user).with_card()

@@ -98,7 +98,7 @@ def test_a_card_error_is_replayed_too(account: StripeAccount, amount: int, key: 
     assert len(ids) == 1
 
 
-def test_a_request_with_invalid_parameters_does_not_use_its_key_up(
+def test_a_request_with_invalid_parameters_does_not_use_its_key(
     stripe_client: stripe.StripeClient, key: Key
 ) -> None:
     idempotency_key = key()

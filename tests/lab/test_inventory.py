@@ -4,6 +4,9 @@ from lab.inventory import count, group_of
 
 _PAGE = b"| setting | meaning |\n| `ONE_NAME`, `OTHER_NAME` | two |\n"
 _MODULE = b'"""Nobody says so."""\n\n\ndef long() -> None:\n' + b"    pass\n" * 60
+_SQL = b"-- What is due is answered.\nSELECT 'says nobody';\n"
+_NAMED = b"def test_nobody_is_told() -> None:\n    pass\n"
+_TEXT = b'"""One."""\n\nDETAIL = "An answer that says much"\nKEY = "nobody"\n'
 _TEST = b"".join(b'monkeypatch.setattr(module, "%s", 1)\n' % name for name in (b"_private", b"public"))
 
 
@@ -36,3 +39,22 @@ def test_lines_functions_settings_targets_patches_and_phrases_are_counted() -> N
     assert rows["tests: patches of private names"] == 1
     assert rows["phrases: nobody, somebody"] == rows["phrases: say, says"] == 1
     assert rows["phrases: all"] == 2
+
+
+def test_names_of_tests_sql_comments_titles_and_texts_are_counted_apart() -> None:
+    """Phrases there leave the total of pages and docstrings unchanged."""
+    rows = count(
+        {
+            "docs/configuration.md": _PAGE,
+            "docs/adr/0001-one.md": b"# 0001 Nobody answers\n\nHow it is told.\n",
+            "Makefile": b"",
+            "relay/one.py": _TEXT,
+            "relay/other.py": b"A = 1\nB = 2\n",
+            "relay/functions.sql": _SQL,
+            "tests/test_one.py": _NAMED,
+        }
+    )
+    assert (rows["phrases in names of tests"], rows["phrases in SQL comments"]) == (2, 1)
+    assert (rows["phrases in titles of decisions"], rows["phrases in texts of the product"]) == (1, 1)
+    assert (rows["answer in SQL comments"], rows["answer in texts of the product"]) == (1, 1)
+    assert (rows["answer in Markdown"], rows["answer in names of tests"], rows["phrases: all"]) == (1, 0, 2)

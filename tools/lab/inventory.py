@@ -25,6 +25,7 @@ _PRODUCT = {
     *("gateway", "users", "credits", "proofs", "rewards", "earnings", "relay", "payments", "checkin"),
     *("accounting", "portal", "backoffice", "webhooks", "signer", "sponsors", "templates"),
 }
+_WITH_TESTS = {"tests", "stripe_double"}
 _LAB = ("bench", "chaos", "cluster", "mutation", "rehearsals", "structure.py", "ledger_machine.py")
 # Generated from other files, or vendored.
 _GENERATED = (
@@ -40,7 +41,8 @@ _GENERATED = (
     *("portal/static/portal/relay-client.js", "devstack/extension/", "requirements/"),
 )
 _GENERATED_NAMES = {"package-lock.json", "stripe-shapes.json"}
-# The phrases of prose that hides its actor; each is counted in Markdown, docstrings, comments and templates.
+# The phrases of prose that hides its actor; each is counted in Markdown, docstrings, comments and templates, and all
+# of them together in names of tests, SQL comments, titles of decisions and texts of the product.
 _PHRASES = {
     "whoever, whosever": r"\bwho(so)?ever\b",
     "nobody, somebody": r"\b(nobody|somebody)\b",
@@ -54,12 +56,16 @@ _PHRASES = {
     "goes on": r"\b(goes|go|went|going) on\b",
     "comes again": r"\b(comes?|came) again\b",
     "is worth": r"\b(is|are) worth\b",
-    "is told": r"\b(is|are) told\b",
+    "told, tells": r"\b(told|tells?)\b",
+    "meanwhile": r"\bmeanwhile\b",
     "a moment longer": r"\ba moment longer\b",
     "no such thing": r"\bno such thing\b",
     "all the same": r"\ball the same\b",
     "living, alive": r"\b(living|alive)\b",
 }
+# A response, a reply, a result and a decision have names of their own.
+_ANSWER = r"\banswer(s|ed|ing)?\b"
+_SQL_COMMENT = re.compile(r"--.*|/\*.*?\*/")
 _SQL_FUNCTION = re.compile(r"CREATE (?:OR REPLACE )?FUNCTION (\w+).*?\$\$(.*?)\$\$", re.DOTALL)
 _PATCH = re.compile(r'setattr\([^,()]+(?:\([^()]*\))?, *"_|patch(?:\.object)?\([^)]*"(?:[\w.]+\.)?_[a-z]')
 
@@ -177,10 +183,13 @@ def _prose(files: Files) -> dict[str, object]:
             in_code += prose
             in_product += prose if group_of(name) == "product" else []
     templates = [files[name].decode() for name in files if name.startswith("templates/")]
-    everywhere = "\n".join([*pages.values(), *in_code, *templates])
-    found = Counter(
-        {title: len(re.findall(text, everywhere, re.IGNORECASE)) for title, text in _PHRASES.items()}
-    )
+    places = {
+        "Markdown": "\n".join(pages.values()),
+        "docstrings and comments": "\n".join(in_code),
+        "templates": "\n".join(templates),
+    }
+    found = Counter({title: _matches(text, "\n".join(places.values())) for title, text in _PHRASES.items()})
+    apart = _prose_apart(files)
     return {
         "docs: words of guides": sum(len(text.split()) for text in guides),
         "docs: words of decisions": sum(len(text.split()) for text in decisions),
@@ -189,7 +198,44 @@ def _prose(files: Files) -> dict[str, object]:
         "all code: words of docstrings and comments": sum(len(text.split()) for text in in_code),
         **{f"phrases: {title}": number for title, number in found.items()},
         "phrases: all": found.total(),
+        **{
+            f"phrases in {place}": _matches("|".join(_PHRASES.values()), text)
+            for place, text in apart.items()
+        },
+        **{f"answer in {place}": _matches(_ANSWER, text) for place, text in (places | apart).items()},
     }
+
+
+def _matches(pattern: str, text: str) -> int:
+    return sum(1 for _ in re.finditer(pattern, text, re.IGNORECASE))
+
+
+def _prose_apart(files: Files) -> dict[str, str]:
+    """Return the text of each place that is neither a page nor a template, docstring or Python comment."""
+    names: list[str] = []
+    texts: list[str] = []
+    for name, content in files.items():
+        if name.endswith(".py") and group_of(name) in _WITH_TESTS:
+            names += re.findall(r"^\s*(?:async )?def test_(\w+)", content.decode(), re.MULTILINE)
+        elif name.endswith(".py") and group_of(name) == "product" and "/migrations/" not in name:
+            texts += _texts_of(content.decode())
+    sql = "\n".join(content.decode() for name, content in files.items() if name.endswith(".sql"))
+    decisions = [content.decode() for name, content in files.items() if re.match(r"docs/adr/\d", name)]
+    return {
+        "names of tests": "\n".join(names).replace("_", " "),
+        "SQL comments": "\n".join(_SQL_COMMENT.findall(sql)),
+        "titles of decisions": "\n".join(text.split("\n", 1)[0] for text in decisions),
+        "texts of the product": "\n".join(texts),
+    }
+
+
+def _texts_of(source: str) -> Iterator[str]:
+    """Yield the string literals of three words or more other than docstrings: errors, findings, labels."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value.value = ""  # a docstring
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 1:
+            yield node.value
 
 
 def _prose_of(source: str) -> Iterator[str]:

@@ -163,17 +163,17 @@ def test_an_erased_person_has_no_name_in_a_closed_month(january: datetime) -> No
     ],
 )
 def test_an_invalid_rate_is_refused_with_its_line_number(lines: str) -> None:
-    answer: Any = confirm(browser_of(member("finance")), _RATE, "import", rates=lines)
+    response: Any = confirm(browser_of(member("finance")), _RATE, "import", rates=lines)
 
-    assert answer.context["form"].errors["rates"]
+    assert response.context["form"].errors["rates"]
     assert not CoinRate.objects.exists()
 
 
 def test_a_month_without_credits_or_in_the_future_is_not_prepared(january: datetime) -> None:
     finance = browser_of(member("finance"))
     for begins in (date(2020, 1, 1), date(2099, 1, 1)):
-        answer = messages_of(confirm(finance, _MONTH, "prepare", month=f"{begins:%Y-%m}"))
-        assert "not ready" in answer
+        result = messages_of(confirm(finance, _MONTH, "prepare", month=f"{begins:%Y-%m}"))
+        assert "not ready" in result
     assert not Month.objects.exists()
 
 

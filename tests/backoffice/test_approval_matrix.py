@@ -511,5 +511,5 @@ def test_operations_alone_cannot_set_a_networks_rate_or_secret() -> None:
 def _tried(role: str) -> str:
     """Send the approval of the newest request as a member of the role, offered or not; return the message."""
     request, browser = ApprovalRequest.objects.latest("pk"), browser_of(member(role))
-    answer: Any = confirm(browser, "gateway_admin_approvalrequest", "approve", request, token=uuid.uuid4())
-    return "" if answer.status_code == 403 else messages_of(answer)
+    response: Any = confirm(browser, "gateway_admin_approvalrequest", "approve", request, token=uuid.uuid4())
+    return "" if response.status_code == 403 else messages_of(response)

@@ -268,9 +268,9 @@ def test_a_superuser_alone_gains_nothing_by_an_action_without_approval(
 def test_a_stolen_network_secret_earns_nothing_for_an_absurd_reward(slug: str) -> None:
     network, user = set_up(slug), UserFactory.create()
     before = worth()
-    answer = network.send(network.reward(user, amount=str(10**12)))
+    response = network.send(network.reward(user, amount=str(10**12)))
     row = Postback.objects.get()
-    assert answer.status == 200
+    assert response.status == 200
     assert (row.state, row.hold_reason, row.available_at) == (PostbackState.HELD, HoldReason.EVENT_CAP, None)
     assert gains(before, worth()) == {}
     assert not CreditEntry.objects.exists()

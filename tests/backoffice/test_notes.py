@@ -24,8 +24,8 @@ def test_a_note_is_written_by_support_or_finance_read_by_all_and_stays_out_of_th
     clerk = member("support")
     assert browser_of(clerk).post(url, {"text": "  "}).context["note_form"].errors
     assert not Note.objects.exists()
-    answer = browser_of(clerk).post(url, {"text": text})
-    assert answer["Location"] == f"{page}#notes"
+    response = browser_of(clerk).post(url, {"text": text})
+    assert response["Location"] == f"{page}#notes"
     note = Note.objects.get()
     assert (note.person, note.author, note.text) == (person, clerk, text)
     shown = operations.get(page).content.decode()

@@ -42,9 +42,9 @@ def user(db: None) -> User:
 
 
 def page_of(staff: Client, user: User) -> str:
-    answer = staff.get(f"/admin/users/user/{user.pk}/change/")
-    assert answer.status_code == 200
-    return answer.content.decode()
+    response = staff.get(f"/admin/users/user/{user.pk}/change/")
+    assert response.status_code == 200
+    return response.content.decode()
 
 
 def section_of(page: str, name: str) -> str:

@@ -274,17 +274,17 @@ def assert_open_to(
         if post:
             if who in letters:
                 continue  # what they do is proved elsewhere
-            answer: Any = browser.post(url, {"post": "yes", "reason": "x", "token": uuid.uuid4()})
+            response: Any = browser.post(url, {"post": "yes", "reason": "x", "token": uuid.uuid4()})
         else:
-            answer = browser.get(url)
+            response = browser.get(url)
         if who == "anonymous":
-            assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
+            assert (response.status_code, "/admin/login/" in response["Location"]) == (302, True), url
         else:
-            assert answer.status_code == (200 if who in letters else 403), f"{who} at {url}"
-        if answer.streaming:
-            assert b"".join(answer)
-        elif answer.status_code == 200:
-            pages[who] = answer.content.decode()
+            assert response.status_code == (200 if who in letters else 403), f"{who} at {url}"
+        if response.streaming:
+            assert b"".join(response)
+        elif response.status_code == 200:
+            pages[who] = response.content.decode()
             assert shows in pages[who], f"{who} at {url}"
     return pages
 
@@ -331,11 +331,11 @@ def test_a_page_of_the_site_is_open_to_its_roles_only(name: str, browsers: dict[
     UserFactory.create()
     before = everything()
     for who, browser in browsers.items():
-        answer = browser.get(url)
+        response = browser.get(url)
         if who == "anonymous" and not place.is_login_step:
-            assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
+            assert (response.status_code, "/admin/login/" in response["Location"]) == (302, True), url
         else:
-            assert answer.status_code == (place.answers if who in place.open_to else place.refuses), who
+            assert response.status_code == (place.answers if who in place.open_to else place.refuses), who
     assert everything() == before
 
 
@@ -344,8 +344,8 @@ def test_a_missing_page_is_404_and_redirects_only_anonymous_visitors(
     path: str, browsers: dict[str, Client]
 ) -> None:
     for who, browser in browsers.items():
-        answer = browser.get(f"/admin/nothing/here{path}")
-        assert answer.status_code == (302 if who == "anonymous" else 404), who
+        response = browser.get(f"/admin/nothing/here{path}")
+        assert response.status_code == (302 if who == "anonymous" else 404), who
 
 
 @pytest.mark.usefixtures("short_sidebar")
@@ -381,9 +381,9 @@ def assert_the_page_named_nothing_leads_to_the_row(label: str, row: Any, askers:
     """A row's address without `change/` leads to its page, which refuses whom it does not concern."""
     shown = page(label, "change", row.pk)
     for who, browser in askers.items():
-        answer: Any = browser.get(shown.removesuffix("change/"))
+        response: Any = browser.get(shown.removesuffix("change/"))
         wanted = "/admin/login/" if who == "anonymous" else shown
-        assert (answer.status_code, answer["Location"].split("?")[0]) == (302, wanted), who
+        assert (response.status_code, response["Location"].split("?")[0]) == (302, wanted), who
 
 
 def assert_offers_the_actions_of(who: str, label: str, listed: str) -> None:
@@ -430,9 +430,9 @@ def test_a_plain_action_does_nothing_for_others(label: str, name: str, askers: M
     before, kept = everything(), list(type(row)._default_manager.order_by("pk").values())
     for who, browser in askers.items():
         if who not in MATRIX[label].plain[name]:
-            answer: Any = browser.post(page(label, "changelist"), sent)
+            response: Any = browser.post(page(label, "changelist"), sent)
             # Staff who may open the list get it again, whether it offers them another action or none.
-            assert answer.status_code in ({200, 302} if who in MATRIX[label].view else {302, 403}), who
+            assert response.status_code in ({200, 302} if who in MATRIX[label].view else {302, 403}), who
     assert (everything(), list(type(row)._default_manager.order_by("pk").values())) == (before, kept)
     askers["S"].post(page(label, "changelist"), sent)
     assert list(type(row)._default_manager.order_by("pk").values()) != kept

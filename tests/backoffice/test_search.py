@@ -28,10 +28,10 @@ pytestmark = pytest.mark.django_db
 
 def searched(staff: Client, term: str) -> list[str]:
     """Return the pages that the search leads to."""
-    answer = staff.get("/admin/search/", {"q": term})
-    if answer.status_code == 302:
-        return [answer["location"]]
-    return [hit.link for hit in answer.context["hits"]]
+    response = staff.get("/admin/search/", {"q": term})
+    if response.status_code == 302:
+        return [response["location"]]
+    return [hit.link for hit in response.context["hits"]]
 
 
 def page_of(row: Model) -> str:
@@ -219,8 +219,8 @@ def test_only_kinds_that_may_be_viewed_are_found(client: Client) -> None:
 
 def test_the_search_page_requires_a_login() -> None:
     UserFactory.create()
-    answer = Client().get("/admin/search/", {"q": "abcd"})
-    assert (answer.status_code, answer["location"].split("?")[0]) == (302, "/admin/login/")
+    response = Client().get("/admin/search/", {"q": "abcd"})
+    assert (response.status_code, response["location"].split("?")[0]) == (302, "/admin/login/")
 
 
 def test_the_box_is_on_every_page_and_the_lists_are_still_found(staff: Client) -> None:

@@ -83,8 +83,8 @@ def confirm(page: Page, button: str, *, reason: str, **answers: str) -> None:
 def begin(page: Page, button: str, *, reason: str, **answers: str) -> None:
     """Press an action's button and fill its page in, so that only the last click is left."""
     follow(page.locator("[data-staff-actions]").get_by_role("link", name=button, exact=True))
-    for name, answer in answers.items():
-        page.locator(f"[name={name}]").fill(answer)
+    for name, result in answers.items():
+        page.locator(f"[name={name}]").fill(result)
     page.locator("[name=reason]").fill(reason)
 
 

@@ -259,8 +259,8 @@ def test_leaving_checkout_without_a_card_charges_nothing_and_payment_from_balanc
     told = "Your balance at Stripe paid for this month, so it gives no credits."
 
     def from_balance(route: Route) -> None:
-        answer = route.fetch()
-        route.fulfill(response=answer, json=answer.json() | {"latestInvoice": "balance"})
+        response = route.fetch()
+        route.fulfill(response=response, json=response.json() | {"latestInvoice": "balance"})
 
     with window_of(browser, holder) as page:
         holder.installs_extension(page)

@@ -83,8 +83,8 @@ def relaying(live_server: LiveServer) -> Iterator[Relaying]:
 
 def test_why_a_call_reverted_is_found_by_its_hash(admin: AdminClient, relaying: Relaying) -> None:
     flaky = relaying.chain.deploy_flaky()
-    answer = relaying.execute(relaying.call(transfer(flaky.address, 1, secrets.token_bytes(4))))
-    transaction_hash = answer.body["transactionHash"]
+    response = relaying.execute(relaying.call(transfer(flaky.address, 1, secrets.token_bytes(4))))
+    transaction_hash = response.body["transactionHash"]
     flaky.flip()
     relaying.settle()
     row = RelayTransaction.objects.get()
@@ -96,7 +96,7 @@ def test_why_a_call_reverted_is_found_by_its_hash(admin: AdminClient, relaying: 
     page.wait_for_url(f"**/relay/relaytransaction/{row.pk}/change/**")
 
     shown = page.locator("#content")
-    for words in (row.failure_code, row.failure_detail, answer.headers["X-Request-ID"], transaction_hash):
+    for words in (row.failure_code, row.failure_detail, response.headers["X-Request-ID"], transaction_hash):
         assert words
         expect(shown.get_by_text(words).locator("visible=true").first).to_be_visible()
     admin.open(person_path(relaying.user))

@@ -89,10 +89,10 @@ def test_a_newcomers_draws_are_recomputed_too(user: User) -> None:
     now = timezone.now()
     execute(user=user, now=now - timedelta(days=4))
     seeds.commit_and_reveal(now=now)
-    answer = wallet_of(user).send("get", FAIRNESS).body
-    assert answer["draws"][0]["experienceOnly"]
-    assert recompute(answer).returncode == 0
-    assert browser_results(answer) == [True]
+    result = wallet_of(user).send("get", FAIRNESS).body
+    assert result["draws"][0]["experienceOnly"]
+    assert recompute(result).returncode == 0
+    assert browser_results(result) == [True]
 
 
 @pytest.mark.parametrize("what", ["seed", "value", "result", "weight", "attempt", "table"])

@@ -70,7 +70,7 @@ class FakeService:
             "refusals": [],
             "quote": QUOTE,
         }
-        answers: dict[str, dict[str, Any]] = {
+        results: dict[str, dict[str, Any]] = {
             "/api/auth/nonce": {"nonce": number, "message": message},
             "/api/auth/verify": tokens,
             "/api/auth/refresh": tokens,
@@ -80,7 +80,7 @@ class FakeService:
             "/api/relay/transactions/0xabc?wait=20": {"status": "Success"},
             "/": {"result": "0x" + KEY_MANAGER[2:].rjust(64, "0")},
         }
-        return answers.get(path, {})
+        return results.get(path, {})
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def service() -> Iterator[FakeService]:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or "{}")
             fake.keys.append((self.path, self.command, self.headers["Idempotency-Key"]))
             fake.headers.append({"path": self.path, **dict(self.headers)})
-            status, answer = fake.answer(self.path, body)
-            content = json.dumps(answer).encode()
+            status, result = fake.answer(self.path, body)
+            content = json.dumps(result).encode()
             self.send_response(status)
             self.send_header("Retry-After", fake.retry_after)
             self.send_header("Content-Length", str(len(content)))
@@ -269,12 +269,12 @@ def test_a_sign_out_while_the_session_ends_raises_nothing(
     tokens: dict[str, str] = {}
     relay = connect(service.url, Account.create(), tokens=tokens)
     relay.sign_in(PROFILE)
-    answer = service.answer
+    result = service.answer
 
     def signed_out_meanwhile(path: str, body: dict[str, Any]) -> Reply:
         if path == "/api/auth/refresh":
             tokens.clear()
-        return answer(path, body)
+        return result(path, body)
 
     monkeypatch.setattr(service, "answer", signed_out_meanwhile)
     service.replies[DASHBOARD] = [problem(401, "session-ended")]

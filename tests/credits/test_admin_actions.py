@@ -102,8 +102,8 @@ def test_the_page_tells_the_requester_before_any_form_that_another_member_decide
 def test_an_amount_that_is_none_is_refused_at_the_form(user: User) -> None:
     client, before = browser_of(member("support")), everything()
     for nonsense in ("0", "", "1.5", "many", str(2**53), str(-(2**53))):
-        answer = confirm(client, "users_user", "adjust_credits", user, credits=nonsense)
-        assert "credits" in answer.context["form"].errors, nonsense  # type: ignore[attr-defined]
+        response = confirm(client, "users_user", "adjust_credits", user, credits=nonsense)
+        assert "credits" in response.context["form"].errors, nonsense  # type: ignore[attr-defined]
     assert everything() == before
 
 
@@ -118,15 +118,15 @@ def test_the_same_page_sent_with_another_amount_moves_nothing_more(user: User, s
 def test_staff_have_no_credits_to_adjust(db: None) -> None:
     person = member("finance")
     before = everything()
-    answer = confirm(browser_of(member("support")), "users_user", "adjust_credits", person, credits=1)
-    assert "does not apply" in messages_of(answer)
+    response = confirm(browser_of(member("support")), "users_user", "adjust_credits", person, credits=1)
+    assert "does not apply" in messages_of(response)
     assert everything() == before
 
 
 def test_a_modifier_is_granted(user: User) -> None:
     value, minutes = Decimal(random.randint(1, 1_000)) / 10_000, random.randint(1, 10_000)
-    answers = {"modifier_type": "BONUS_CREDITS_BACK", "value": value, "minutes": minutes}
-    prove("users_user", "grant_modifier", user, roles=SUPPORT, **answers)
+    results = {"modifier_type": "BONUS_CREDITS_BACK", "value": value, "minutes": minutes}
+    prove("users_user", "grant_modifier", user, roles=SUPPORT, **results)
     given = Modifier.objects.get()
     assert (given.user, given.modifier_type, given.value) == (user, "BONUS_CREDITS_BACK", value)
     assert (given.expires_at - given.created_at).total_seconds() == 60 * minutes
@@ -186,8 +186,8 @@ def test_one_that_has_already_ended_is_skipped_and_reported(
     # As of one that ends between the look at the row and its lock, or by a clock that is behind.
     monkeypatch.setattr("rewards.admin.clock.now", lambda: given.created_at)
     before = everything()
-    answer = confirm(browser_of(member("support")), "rewards_modifier", "end", given)
-    assert "The modifier is not active. It has already ended." in messages_of(answer)
+    response = confirm(browser_of(member("support")), "rewards_modifier", "end", given)
+    assert "The modifier is not active. It has already ended." in messages_of(response)
     assert everything() == before
     entry = LogEntry.objects.get()
     assert sentence_of(entry) == "end refused"
@@ -208,9 +208,9 @@ def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
     network = set_up("cpx-research")
     AdNetwork.objects.update(is_enabled=False, hold_hours=0)
     before = everything()
-    answer = confirm(browser_of(member("operations")), "earnings_adnetwork", "resume", network.row)
-    assert "The network cannot be enabled" in messages_of(answer)
-    assert messages_of(answer).count("does not cover user, amount and id") == 1
+    response = confirm(browser_of(member("operations")), "earnings_adnetwork", "resume", network.row)
+    assert "The network cannot be enabled" in messages_of(response)
+    assert messages_of(response).count("does not cover user, amount and id") == 1
     assert everything() == before
     entry = LogEntry.objects.get()
     assert sentence_of(entry) == "resume refused"

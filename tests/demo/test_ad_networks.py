@@ -70,9 +70,9 @@ def test_a_signed_postback_is_credited_and_one_with_a_changed_byte_refused(
     assert refused == ADAPTERS[slug].answers.reject
     assert not Postback.objects.exists()
 
-    answer = receive(slug, network["address"], signed)
+    response = receive(slug, network["address"], signed)
 
-    assert answer.status == 200
+    assert response.status == 200
     row = Postback.objects.get()
     assert row.credits == int(amount * Decimal(network["rate"]))
     assert (row.entry is None) is bool(network["hold_hours"])

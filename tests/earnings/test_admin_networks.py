@@ -158,7 +158,7 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
     network.send(network.reward(user))
     secret = f"rotated-{secrets.token_hex(8)}"
-    answer = confirm(staff, "earnings_adnetwork", "set_secret", network.row, new_secret=secret)
+    response = confirm(staff, "earnings_adnetwork", "set_secret", network.row, new_secret=secret)
     request = ApprovalRequest.objects.get()
     queue = "admin:gateway_admin_approvalrequest"
     waiting = staff.get(reverse(f"{queue}_change", args=[request.pk])).content.decode()
@@ -166,7 +166,7 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
     network.row.refresh_from_db()
 
     pages = [
-        answer.content.decode(),
+        response.content.decode(),
         waiting,
         _page(staff, "adnetwork_changelist"),
         _page(staff, "adnetwork_change", network.row.pk),

@@ -25,10 +25,10 @@ def test_each_enabled_network_has_its_own_reference_of_the_user(path: str) -> No
     networks = {slug: set_up(slug) for slug in ("tapjoy", "bitlabs")}
     set_up("adgem", is_enabled=False)
 
-    answer = _get(user, path)
+    response = _get(user, path)
 
-    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
-    assert answer.json() == {
+    assert (response.status_code, response.headers["Cache-Control"]) == (200, "no-store")
+    assert response.json() == {
         "networks": [
             {
                 "network": "bitlabs",
@@ -93,7 +93,7 @@ def test_only_profiles_have_references(kind: str) -> None:
     earnings_networks.ensure(slug="tapjoy")
     staff = UserFactory.create(profile_address=None, is_staff=True)
 
-    answer = APIClient().get("/api/user/adNetworks") if kind == "nobody" else _get(staff)
+    response = APIClient().get("/api/user/adNetworks") if kind == "nobody" else _get(staff)
 
-    assert answer.status_code == 401
+    assert response.status_code == 401
     assert not NetworkUser.objects.exists()

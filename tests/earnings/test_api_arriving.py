@@ -34,10 +34,10 @@ def test_held_earnings_are_listed_by_arrival_with_their_cause() -> None:
     fast.send(fast.reward(UserFactory.create()))
     beyond, late, soon = Postback.objects.filter(user=user).order_by("pk")
 
-    answer = _get(user)
+    response = _get(user)
 
-    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
-    assert answer.json() == {
+    assert (response.status_code, response.headers["Cache-Control"]) == (200, "no-store")
+    assert response.json() == {
         "count": 3,
         "credits": 647,
         "earnings": [

@@ -42,13 +42,13 @@ def _send(network: Network, user: User, **changes: Any) -> Any:
 def test_every_network_is_accepted_over_http(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
 
-    answer = _send(network, user, amount="7")
+    response = _send(network, user, amount="7")
 
-    assert answer.status_code == 200
-    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     row = Postback.objects.get()
     assert (row.user_id, row.credits) == (user.pk, 7)
-    assert row.request_id == answer.headers["X-Request-ID"]
+    assert row.request_id == response.headers["X-Request-ID"]
     assert balance_of(user).available == (0 if slug in WEAK else 7)
 
 
@@ -60,13 +60,13 @@ def test_a_conversion_that_adgem_posts_is_credited_once(times: int) -> None:
     signature = hmac.new(network.secret.encode(), body, "sha256").hexdigest()
 
     for _ in range(times):
-        answer = Client(enforce_csrf_checks=True, REMOTE_ADDR=SENDER).post(
+        response = Client(enforce_csrf_checks=True, REMOTE_ADDR=SENDER).post(
             f"/api/postbacks/adgem/{network.token}",
             data=body,
             content_type="application/json",
             headers={"Signature": signature},
         )
-        assert (answer.status_code, answer.content) == (200, b"OK")
+        assert (response.status_code, response.content) == (200, b"OK")
 
     assert balance_of(user).available == 7
     assert bytes(Postback.objects.get().raw) == body
@@ -91,11 +91,11 @@ def test_an_address_list_uses_the_forwarded_address(settings: Any, forwarded: st
     network = set_up("cpx-research", allowed_addresses=[SENDER, "2a01:4f8:d0a:30ff::2"])
     request = network.request(network.reward(user))
 
-    answer = Client(REMOTE_ADDR="10.0.0.1").get(
+    response = Client(REMOTE_ADDR="10.0.0.1").get(
         _path(network, request), headers={"X-Forwarded-For": forwarded}
     )
 
-    assert answer.status_code == (200 if is_listed else 400)
+    assert response.status_code == (200 if is_listed else 400)
     assert Postback.objects.count() == int(is_listed)
 
 
@@ -103,9 +103,9 @@ def test_a_refused_postback_gets_the_response_that_the_network_expects() -> None
     network = set_up("theoremreach")
     request = network.request(network.reward(UserFactory.create()))
 
-    answer = _call(_path(network, request)[:-1])
+    response = _call(_path(network, request)[:-1])
 
-    assert (answer.status_code, answer.content) == (400, b"0")
+    assert (response.status_code, response.content) == (400, b"0")
     assert not Postback.objects.exists()
 
 
@@ -113,22 +113,22 @@ def test_a_refused_postback_gets_the_response_that_the_network_expects() -> None
 def test_a_wrong_path_gets_a_problem_document_without_details(slug: str) -> None:
     set_up("tapjoy")
 
-    answer = _call(f"/api/postbacks/{slug}/{secrets.token_urlsafe(32)}?id=1")
+    response = _call(f"/api/postbacks/{slug}/{secrets.token_urlsafe(32)}?id=1")
 
-    assert answer.status_code == 404
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert answer.json()["code"] == "not-found"
+    assert response.status_code == 404
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.json()["code"] == "not-found"
 
 
 def test_a_visit_may_be_posted_and_has_a_path_with_a_slash() -> None:
     user, network = UserFactory.create(), set_up("visit-link")
     request = network.request(network.reward(user, amount="3"))
 
-    answer = Client(enforce_csrf_checks=True).post(
+    response = Client(enforce_csrf_checks=True).post(
         f"/api/postbacks/visit-link/{request.path_token}/?sub=1", data=b"x=1", content_type="text/plain"
     )
 
-    assert (answer.status_code, answer.content) == (200, b"OK")
+    assert (response.status_code, response.content) == (200, b"OK")
     assert balance_of(user).available == 3
     kept = bytes(Postback.objects.get().raw)
     assert json.loads(_unpad(kept))["amount"] == "3"
@@ -145,14 +145,14 @@ def test_more_than_16_kilobytes_are_not_read(where: str) -> None:
     request = network.request(network.reward(UserFactory.create()))
     path, much = f"/api/postbacks/visit-link/{request.path_token}", "x" * 16_385
 
-    answer = (
+    response = (
         Client().get(f"{path}?{much}")
         if where == "query"
         else Client().post(path, data=much, content_type="text/plain")
     )
 
-    assert answer.status_code == 413
-    assert answer.json()["code"] == "request-too-large"
+    assert response.status_code == 413
+    assert response.json()["code"] == "request-too-large"
     assert not Postback.objects.exists()
 
 
@@ -184,11 +184,11 @@ def test_without_a_database_the_postback_is_postponed(
     with monkeypatch.context() as patch:
         patch.setitem(connections["default"].settings_dict, "HOST", "/nowhere")
         connections["default"].close()
-        answer = _call(path)
+        response = _call(path)
     connections["default"].close()
 
-    assert answer.status_code == 503
-    assert answer.json()["code"] == "service-unavailable"
+    assert response.status_code == 503
+    assert response.json()["code"] == "service-unavailable"
     assert _call(path).status_code == 200
     assert balance_of(user).available > 0
 
@@ -207,9 +207,9 @@ def test_too_many_postbacks_get_429(settings: Any) -> None:
     request = network.request(network.reward(user))
     client = Client(REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
-    answers = [client.get(_path(network, request)).status_code for _ in range(3)]
+    results = [client.get(_path(network, request)).status_code for _ in range(3)]
 
-    assert answers == [200, 200, 429]
+    assert results == [200, 200, 429]
 
 
 def test_no_log_line_holds_a_path_token_or_a_query() -> None:

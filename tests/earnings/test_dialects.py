@@ -151,9 +151,9 @@ def test_an_oddly_encoded_address_is_credited(slug: str) -> None:
     odd = replace(request, query=_ODD[slug](request.query.decode()).encode())
     assert odd.query != request.query
 
-    answer: Answer = postbacks.receive(slug=slug, request=odd, now=timezone.now())
+    response: Answer = postbacks.receive(slug=slug, request=odd, now=timezone.now())
 
-    assert answer.status == 200
+    assert response.status == 200
     assert dialect.has(100)
 
 

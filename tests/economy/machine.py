@@ -127,8 +127,8 @@ class EconomyMachine(RuleBasedStateMachine):
             now=self.now,
             back=back,
         )
-        answer = postbacks.receive(slug=network.slug, request=request, now=self.now)
-        assert answer.status == 200, answer
+        response = postbacks.receive(slug=network.slug, request=request, now=self.now)
+        assert response.status == 200, response
 
     def _earning_id(self, owner: int, name: int) -> str:
         return f"{self.run}-{owner}-{name}"

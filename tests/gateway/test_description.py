@@ -194,7 +194,7 @@ def test_every_response_that_requires_waiting_describes_retry_after(description:
         if status in {"429", "503"}
     ]
     assert waits
-    assert all(answer["headers"]["Retry-After"]["schema"]["type"] == "integer" for answer in waits)
+    assert all(result["headers"]["Retry-After"]["schema"]["type"] == "integer" for result in waits)
 
 
 def test_the_lengths_of_bytes_are_described_as_they_are_checked(description: Any) -> None:

@@ -22,9 +22,9 @@ def test_the_list_names_every_guide(client: Client) -> None:
 def test_links_and_pictures_of_guides_lead_to_pages_of_the_service(client: Client) -> None:
     seen = {}
     for name in NAMES:
-        answer = client.get(f"/docs/{name}")
-        assert answer.status_code == 200, name
-        [article] = re.findall("<article.*</article>", answer.content.decode(), re.DOTALL)
+        response = client.get(f"/docs/{name}")
+        assert response.status_code == 200, name
+        [article] = re.findall("<article.*</article>", response.content.decode(), re.DOTALL)
         for target in re.findall(r'(?:href|src)="([^"#:]+)[^":]*"', article):
             address = target if target.startswith("/") else str((DOCS / name).parent.joinpath(target))
             seen[address.replace(str(DOCS), "/docs")] = name

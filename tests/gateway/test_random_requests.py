@@ -254,23 +254,25 @@ class Sender:
         bystander = self._world.person if reader == "other" else self._world.other
         before = bystander.rows() if is_theirs else []
         headers = {"Authorization": f"Bearer {token}"} if token is not None and is_theirs else {}
-        answer = case.call(app=self._application, headers=headers)
-        case.validate_response(answer, checks=CHECKS)
-        code = _problem_code(answer)
-        where = f"{case.operation.label}: {code}, {answer.text[:300]}"
-        assert code in _documented(case.operation, answer.status_code), where
+        response = case.call(app=self._application, headers=headers)
+        case.validate_response(response, checks=CHECKS)
+        code = _problem_code(response)
+        where = f"{case.operation.label}: {code}, {response.text[:300]}"
+        assert code in _documented(case.operation, response.status_code), where
         if is_theirs:
-            assert answer.status_code != 401 or code == REFUSED.get(reader, "timestamp-out-of-window"), where
-            assert answer.status_code == 401 or reader not in REFUSED, where
-        sent = f"{answer.request.url} {answer.request.body!r}".lower()
-        shown = answer.text.lower()
+            assert response.status_code != 401 or code == REFUSED.get(reader, "timestamp-out-of-window"), (
+                where
+            )
+            assert response.status_code == 401 or reader not in REFUSED, where
+        sent = f"{response.request.url} {response.request.body!r}".lower()
+        shown = response.text.lower()
         if bystander.pair.refresh.lower() not in sent:  # it signs its holder in as them
             # Any of the three addresses leads to the others on the chain.
             public = bystander.on_chain if any(name in sent for name in bystander.on_chain) else set()
             unknown = bystander.names - public
             assert [name for name in unknown if name in shown and name not in sent] == [], where
         assert (bystander.rows() if is_theirs else []) == before, where
-        self.codes[f"{answer.status_code} {code}".strip()] += 1
+        self.codes[f"{response.status_code} {code}".strip()] += 1
 
 
 def _problem_code(answer: Any) -> str:

@@ -34,8 +34,8 @@ def serve(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 def test_the_service_has_no_admin(serve: Callable[[str], Client]) -> None:
     client = serve("service")
     for path in ("/admin", "/admin/", "/admin/login/", "/admin/relay/relayer/1/change/"):
-        answer = client.get(path)
-        assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+        response = client.get(path)
+        assert (response.status_code, response.headers["Content-Type"]) == (404, "application/problem+json")
     assert client.get("/api/service").status_code == 200
     assert client.get("/").status_code == 200
 
@@ -43,8 +43,8 @@ def test_the_service_has_no_admin(serve: Callable[[str], Client]) -> None:
 def test_the_admin_has_nothing_else(serve: Callable[[str], Client]) -> None:
     client = serve("admin")
     for path in ("/api/service", "/api/relay/execute", "/account", "/metrics", "/.well-known/jwks.json"):
-        answer = client.post(path) if path.endswith("execute") else client.get(path)
-        assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+        response = client.post(path) if path.endswith("execute") else client.get(path)
+        assert (response.status_code, response.headers["Content-Type"]) == (404, "application/problem+json")
     assert client.get("/").headers["Location"] == "/admin/"
     assert client.get("/admin/", follow=True).redirect_chain[-1][0].startswith("/admin/login/")
     assert client.get("/admin/nothing/").status_code == 302

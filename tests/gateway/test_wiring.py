@@ -58,11 +58,11 @@ def test_no_task_is_routed_to_the_worker_of_relay_calls() -> None:
 
 @pytest.mark.parametrize("path", ["/api/auth/nonce", "/api/lsp15/quota", "/.well-known/jwks.json"])
 def test_options_names_the_methods_and_nothing_from_inside(path: str) -> None:
-    answer = Client().options(path)
+    response = Client().options(path)
 
-    assert answer.status_code == 200
-    assert set(answer.json()) == {"methods"}
-    assert ", ".join(answer.json()["methods"]) == answer.headers["Allow"]
+    assert response.status_code == 200
+    assert set(response.json()) == {"methods"}
+    assert ", ".join(response.json()["methods"]) == response.headers["Allow"]
 
 
 def test_the_admin_is_found_without_its_slash() -> None:

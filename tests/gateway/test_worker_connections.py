@@ -42,8 +42,8 @@ def backend(worker: ThreadPoolExecutor) -> int:
 def _ask(question: str, *params: Any) -> int:
     with connection.cursor() as cursor:
         cursor.execute(question, params)
-        (answer,) = cursor.fetchone()
-    return int(answer)
+        (result,) = cursor.fetchone()
+    return int(result)
 
 
 def begin_a_task(worker: ThreadPoolExecutor) -> None:

@@ -62,9 +62,9 @@ def until_served(ask: Callable[[], Answer], *, only_code: str | None = None) -> 
     """
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        answer = ask()
-        is_served = answer.status != 503 or only_code not in {None, answer.body["code"]}
+        response = ask()
+        is_served = response.status != 503 or only_code not in {None, response.body["code"]}
         if is_served or time.monotonic() > deadline:
-            return answer
-        assert answer.retry_after is not None, answer
-        time.sleep(min(answer.retry_after, _PAUSE_SECONDS))
+            return response
+        assert response.retry_after is not None, response
+        time.sleep(min(response.retry_after, _PAUSE_SECONDS))

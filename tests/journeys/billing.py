@@ -116,8 +116,8 @@ class Payer:
         """There is one customer here and there, and one row names it."""
         (customer,) = self.customers()
         assert self.records.customers(self.profile) == [customer.id]
-        answer = self.create_customer()
-        assert (answer.status, answer.body["paymentsCustomerId"]) == (200, customer.id)
+        response = self.create_customer()
+        assert (response.status, response.body["paymentsCustomerId"]) == (200, customer.id)
         assert [request.id for request in self.customers()] == [customer.id]
         assert_one_key(self.orders(CUSTOMERS))
 
@@ -147,9 +147,9 @@ class Payer:
 
     def assert_settled(self, *, amount: int | None = None) -> None:
         """Everything is there once, and a wallet that repeats its request is answered with it."""
-        answer = self.upsert()
+        response = self.upsert()
         (subscription,) = self.subscriptions()
-        assert (answer.status, answer.body.get("subscriptionId")) == (200, subscription.id)
+        assert (response.status, response.body.get("subscriptionId")) == (200, subscription.id)
         self.assert_one_subscription(amount=amount)
         self.assert_paid_out_once()
         assert not self.records.pending(self.profile)
@@ -182,7 +182,7 @@ def assert_one_key(orders: list[LoggedRequest]) -> None:
 def unanswered(ask: Any) -> Iterator["Future[Answer]"]:
     """Ask within the block, in which the other end is killed: no answer may come."""
     with ThreadPoolExecutor(1) as caller:
-        answer = caller.submit(ask)
-        yield answer
+        result = caller.submit(ask)
+        yield result
         with pytest.raises(HTTPError):
-            answer.result()
+            result.result()

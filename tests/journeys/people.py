@@ -41,9 +41,9 @@ class Person:
 
     def accepted(self, body: dict[str, Any]) -> str:
         """Hand a relay call in that must be accepted, once its node has answered in time; return its hash."""
-        answer = until_served(lambda: self.execute(body), only_code="chain-unavailable")
-        assert answer.status == 200, answer
-        return str(answer.body["transactionHash"])
+        response = until_served(lambda: self.execute(body), only_code="chain-unavailable")
+        assert response.status == 200, response
+        return str(response.body["transactionHash"])
 
     def execute_until_served(self, body: dict[str, Any]) -> Answer:
         """Hand a relay call in as a patient wallet does: again for each 503."""
@@ -51,9 +51,9 @@ class Person:
 
     def accepted_in_the_end(self, body: dict[str, Any]) -> str:
         """Hand a relay call in that must be accepted in the end, as a patient wallet does; return its hash."""
-        answer = self.execute_until_served(body)
-        assert answer.status == 200, answer
-        return str(answer.body["transactionHash"])
+        response = self.execute_until_served(body)
+        assert response.status == 200, response
+        return str(response.body["transactionHash"])
 
     def status(self, transaction_hash: str) -> dict[str, Any]:
         """Return the status record of a transaction."""

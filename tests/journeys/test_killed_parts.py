@@ -89,12 +89,12 @@ def the_worker_before_it_was_notified(stack: Stack, person: Person) -> Steps:
 def the_web_process_between_commit_and_answer(stack: Stack, person: Person) -> Steps:
     ends_once, body = ending_once(stack, person), person.new_call()
     with ThreadPoolExecutor(1) as caller:
-        answer = caller.submit(person.execute, body)
+        result = caller.submit(person.execute, body)
         (call,) = until("the call is stored", lambda: stack.records.calls(person.profile.profile_address))
         yield
         # Nothing keeps a request between commit and answer, so on some runs the answer was faster.
         with suppress(HTTPError):
-            answer.result()
+            result.result()
     yield
     assert person.accepted(body) == call.transaction_hash
     ends_once(body, call.transaction_hash)

@@ -16,14 +16,14 @@ def test_twenty_equal_orders_are_one_customer_and_one_subscription(stack: Stack,
     payer = Payer(person, stack, amount=random.randint(500, 50_000))
     stack.provider.controls.duplicate(times=3, count=None)
 
-    answers = at_once([payer.create_customer] * 20)
+    responses = at_once([payer.create_customer] * 20)
 
-    assert {answer.status for answer in answers} == {200}
-    assert len({answer.body["paymentsCustomerId"] for answer in answers}) == 1
+    assert {response.status for response in responses} == {200}
+    assert len({response.body["paymentsCustomerId"] for response in responses}) == 1
     payer.with_card()
 
-    answers = at_once([payer.upsert] * 20)
+    responses = at_once([payer.upsert] * 20)
 
-    assert {answer.status for answer in answers} == {200}
-    assert len({tuple(sorted(answer.body.items())) for answer in answers}) == 1
+    assert {response.status for response in responses} == {200}
+    assert len({tuple(sorted(response.body.items())) for response in responses}) == 1
     payer.assert_settled()

@@ -16,10 +16,10 @@ def test_twenty_equal_posts_get_one_hash_one_transaction_and_one_charge(stack: S
     before = stack.records.account(profile.profile_address).balance
     body = person.new_call()
 
-    answers = at_once([partial(person.execute_until_served, body)] * 20)
+    responses = at_once([partial(person.execute_until_served, body)] * 20)
 
-    assert {answer.status for answer in answers} == {200}
-    (transaction_hash,) = {answer.body["transactionHash"] for answer in answers}
+    assert {response.status for response in responses} == {200}
+    (transaction_hash,) = {response.body["transactionHash"] for response in responses}
     ending = person.ending(transaction_hash)
     assert ending["status"] == "Success"
     assert stack.chain.sent_to(profile.key_manager_address, since=since) == [transaction_hash]

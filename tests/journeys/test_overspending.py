@@ -22,12 +22,12 @@ def test_of_forty_concurrent_calls_exactly_the_ten_affordable_are_accepted(stack
         stack.adjust(profile, -surplus)
         bodies = [person.new_call(channel=channel) for channel in range(SENT)]
 
-        answers = at_once([partial(person.execute_until_served, body) for body in bodies])
+        responses = at_once([partial(person.execute_until_served, body) for body in bodies])
 
-        accepted = {answer.body["transactionHash"] for answer in answers if answer.status == 200}
-        refusals = [answer for answer in answers if answer.status != 200]
+        accepted = {response.body["transactionHash"] for response in responses if response.status == 200}
+        refusals = [response for response in responses if response.status != 200]
         assert (len(accepted), len(refusals)) == (AFFORDABLE, SENT - AFFORDABLE)
-        assert {(answer.status, answer.body["code"]) for answer in refusals} == {
+        assert {(response.status, response.body["code"]) for response in refusals} == {
             (402, "insufficient-credits")
         }
         calls = stack.records.calls(profile)

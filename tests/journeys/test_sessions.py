@@ -33,13 +33,15 @@ def test_a_signed_out_session_ends_for_all_its_tokens_and_for_no_other_session(
 
     assert second.ask_until_served("/api/auth/logout", {}).status == 200
 
-    answers = [api.ask_until_served("/api/auth/me") for api in (first, second)]
-    assert [(answer.status, answer.body["code"]) for answer in answers] == [(401, "session-ended")] * 2
+    responses = [api.ask_until_served("/api/auth/me") for api in (first, second)]
+    assert [(response.status, response.body["code"]) for response in responses] == [
+        (401, "session-ended")
+    ] * 2
     refused = first.ask_until_served("/api/relay/execute", person.new_call())
     assert (refused.status, refused.body["code"]) == (401, "session-ended")
     for token in (first_refresh, pair["refresh"]):
-        answer = first.ask_until_served("/api/auth/refresh", {"refresh": token})
-        assert (answer.status, answer.body["code"]) == (401, "session-ended")
+        response = first.ask_until_served("/api/auth/refresh", {"refresh": token})
+        assert (response.status, response.body["code"]) == (401, "session-ended")
     assert other.ask_until_served("/api/auth/me").status == 200
     assert stack.records.calls(person.profile.profile_address) == []
     assert stack.records.living_sessions(person.profile.profile_address) == 1
@@ -50,14 +52,16 @@ def test_twenty_concurrent_refreshes_leave_one_active_session_with_one_successor
 ) -> None:
     profile, body = person.profile.profile_address, {"refresh": person.refresh_token}
 
-    answers = at_once([partial(person.api.ask_until_served, "/api/auth/refresh", body)] * REFRESHES)
+    responses = at_once([partial(person.api.ask_until_served, "/api/auth/refresh", body)] * REFRESHES)
 
-    assert {answer.status for answer in answers} == {200}
-    (successor,) = {answer.body["refresh"] for answer in answers}
+    assert {response.status for response in responses} == {200}
+    (successor,) = {response.body["refresh"] for response in responses}
     assert successor != person.refresh_token
-    seen = [with_token(person, answer.body["access"]).ask_until_served("/api/auth/me") for answer in answers]
-    assert {answer.status for answer in seen} == {200}
-    assert len({answer.body["sessionId"] for answer in seen}) == 1
+    seen = [
+        with_token(person, response.body["access"]).ask_until_served("/api/auth/me") for response in responses
+    ]
+    assert {response.status for response in seen} == {200}
+    assert len({response.body["sessionId"] for response in seen}) == 1
     assert stack.records.living_sessions(profile) == stack.records.unused_refresh_tokens(profile) == 1
     assert person.api.ask_until_served("/api/auth/refresh", {"refresh": successor}).status == 200
     assert stack.records.living_sessions(profile) == stack.records.unused_refresh_tokens(profile) == 1

@@ -31,13 +31,13 @@ def test_a_wallet_signs_in_and_has_a_call_relayed_by_a_wsgi_server(stack: Stack)
         with stack.frozen(stack.worker):
             transaction = person.accepted(person.new_call())
             began = time.monotonic()
-            answer = person.api.ask_until_served(f"/api/relay/transactions/{transaction}?wait=20")
+            response = person.api.ask_until_served(f"/api/relay/transactions/{transaction}?wait=20")
             seconds = time.monotonic() - began
         ended = person.ending(transaction)
         sheet = urllib3.request("GET", f"{web.url}/static/staff/staff.css")
         login = urllib3.request("GET", f"{web.url}/admin/login/")
 
-    assert (answer.status, answer.body["status"]) == (200, "Pending")
+    assert (response.status, response.body["status"]) == (200, "Pending")
     assert seconds < 10
     assert ended["status"] == "Success"
     assert (sheet.status, sheet.headers["content-type"]) == (200, 'text/css; charset="utf-8"')

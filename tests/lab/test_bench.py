@@ -99,12 +99,12 @@ def test_a_round_that_does_not_add_up_is_not_counted() -> None:
 
 
 def test_only_calls_that_were_accepted_have_a_latency() -> None:
-    answers = [
+    results = [
         Answer(1.0, 1.5, 200, ""),
         Answer(1.0, 9.0, 409, '{"code": "relay-nonce-used"}'),
         Answer(2.0, 3.0, 0, ""),
     ]
-    figures = Sent(started=1.0, answers=answers, cpu_seconds=0.03, repeats=2).figures()
+    figures = Sent(started=1.0, answers=results, cpu_seconds=0.03, repeats=2).figures()
     assert (figures["accepted"], figures["p50_ms"], figures["client_cpu_ms_per_call"]) == (1, 500.0, 10.0)
     assert figures["refused"] == {"409 relay-nonce-used": 1, "closed": 1}
 
@@ -123,8 +123,8 @@ def test_only_calls_that_were_accepted_have_a_latency() -> None:
     ],
 )
 def test_a_response_is_parsed_once_it_is_complete(received: bytes, body: bytes | None) -> None:
-    answer = answer_in(received)
-    assert (answer[1] if answer else None) == body
+    result = answer_in(received)
+    assert (result[1] if result else None) == body
 
 
 def test_the_wait_in_a_response_is_read() -> None:
@@ -243,7 +243,7 @@ def test_in_closed_loop_a_client_sends_after_each_response() -> None:
     with _serving(_Double(seconds=0.2)) as url:
         sent = send(url, Load(_requests(4), clients=2, seconds=60))
     assert len(sent.accepted) == 4
-    assert all(answer.milliseconds >= 200 for answer in sent.accepted)
+    assert all(result.milliseconds >= 200 for result in sent.accepted)
     assert sent.seconds >= 0.4
 
 
@@ -251,7 +251,7 @@ def test_in_open_loop_a_latency_counts_from_when_the_request_was_due() -> None:
     with _serving(_Double(seconds=0.2)) as url:
         sent = send(url, Load(_requests(4), clients=1, seconds=60, rate=20))
     # Due after 0, 50, 100 and 150 ms; one connection has them answered after 200, 400, 600 and 800 at the earliest.
-    times = sorted(answer.milliseconds for answer in sent.accepted)
+    times = sorted(result.milliseconds for result in sent.accepted)
     assert all(taken >= least for taken, least in zip(times, (199, 349, 499, 649), strict=True))
 
 

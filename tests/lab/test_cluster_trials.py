@@ -28,9 +28,9 @@ def test_tasks_without_success_since_the_fault_are_named() -> None:
 
 def test_a_primary_that_responds_only_once_is_found() -> None:
     # Each of the three hosts is asked in turn, and the second one is the primary in the second round.
-    answers = iter([False] * 4 + [True] + [False] * 4)
+    results = iter([False] * 4 + [True] + [False] * 4)
     cluster = mock.Mock()
-    cluster.patroni.side_effect = lambda _: mock.Mock(is_primary=next(answers))
+    cluster.patroni.side_effect = lambda _: mock.Mock(is_primary=next(results))
 
     assert state.primary_of(cluster) == network.DATABASES[1]
 

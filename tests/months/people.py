@@ -83,12 +83,12 @@ class Person:
             self.capture(VISA)
             buy(self.payer, what, key)
         except AuthenticationRequired as error:
-            answer = random.choice(("none", "failed", "confirmed", "confirmed and repeated"))
-            if answer == "none":
+            result = random.choice(("none", "failed", "confirmed", "confirmed and repeated"))
+            if result == "none":
                 raise
             intent = error.members["clientSecret"].split("_secret_")[0]
-            self.double.controls.authenticate(intent, succeeds=answer != "failed")
-            if answer == "confirmed and repeated":
+            self.double.controls.authenticate(intent, succeeds=result != "failed")
+            if result == "confirmed and repeated":
                 buy(self.payer, what, key)
 
     def top_up(self) -> None:

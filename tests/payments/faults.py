@@ -59,9 +59,9 @@ class FaultInjector:
             self.before.get(name, _nothing)()
             if self._hidden & set(map(str, arguments.values())):
                 raise BillingRefused("Stripe refused the request.", reason="resource_missing")
-            answer = self._changed(name, method(**arguments))
+            result = self._changed(name, method(**arguments))
             self.after.get(name, _nothing)()
-            return answer
+            return result
 
         return call
 

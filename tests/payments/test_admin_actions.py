@@ -45,16 +45,16 @@ def test_a_subscription_that_has_already_ended_is_reported_and_not_changed(
 ) -> None:
     Payer(fake, user).cancel(immediately=True)
     before = everything()
-    answer = confirm(browser_of(member("support")), "payments_subscription", "cancel", subscription)
-    assert "does not apply" in messages_of(answer)
+    response = confirm(browser_of(member("support")), "payments_subscription", "cancel", subscription)
+    assert "does not apply" in messages_of(response)
     assert everything() == before
 
 
 def test_while_stripe_is_away_nothing_is_cancelled(fake: FakeBilling, subscription: Subscription) -> None:
     before = everything()
     with fake.away():
-        answer = confirm(browser_of(member("support")), "payments_subscription", "cancel", subscription)
-    assert "repeat" in messages_of(answer).lower() or "unavailable" in messages_of(answer).lower()
+        response = confirm(browser_of(member("support")), "payments_subscription", "cancel", subscription)
+    assert "repeat" in messages_of(response).lower() or "unavailable" in messages_of(response).lower()
     assert everything() == before
 
 

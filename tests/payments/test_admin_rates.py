@@ -41,10 +41,10 @@ def _ask(client: Client, *args: Any, **kwargs: Any) -> str:
 def _add(client: Client, valid_from: datetime, currency: str = "usd", rate: int | str = 1_234) -> int:
     """Send the form as if its effect had been shown, and have the second person agree."""
     form = {**_form(valid_from, currency, rate), "_confirmed": "1", "why-reason": "because it is due"}
-    answer = client.post(reverse(ADD), {**form, "why-token": str(uuid.uuid4())})
-    if answer.status_code == 302 and ApprovalRequest.objects.waiting().exists():
+    response = client.post(reverse(ADD), {**form, "why-token": str(uuid.uuid4())})
+    if response.status_code == 302 and ApprovalRequest.objects.waiting().exists():
         approve("operations")
-    return answer.status_code
+    return response.status_code
 
 
 def _subscribe(currency: str, amount_minor: int, status: str = "active") -> None:

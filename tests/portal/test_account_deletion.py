@@ -109,10 +109,10 @@ def test_no_row_identifies_an_erased_user_and_every_proof_stays_valid(
     proofs = {proof.entry: proof.leaf for proof in prove(CreditEntry.objects.filter(account__user=user))}
     FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)
 
-    answer = delete(client, tokens.access)
+    response = delete(client, tokens.access)
     row = run_due(AccountDeletion.objects.get())
 
-    assert (answer.status_code, answer.json()["status"]) == (200, "requested")
+    assert (response.status_code, response.json()["status"]) == (200, "requested")
     assert (row.status, row.waits_for) == (_Status.ERASED, "")
     assert rows_that_name(address) == rows_that_name(controller) == []
     customer = Customer.objects.get(user=user)

@@ -31,8 +31,8 @@ def test_a_page_is_the_operators(client: Client, settings: Any, tmp_path: Path) 
     assert 'data-terms href="https://relay.example/terms"' in page
     assert 'data-order-button="Buy &amp; pay"' in page
     assert "Imprint" not in page
-    answer = client.get("/logo")
-    assert (answer.content, answer["Content-Type"]) == (mark, "image/png")
+    response = client.get("/logo")
+    assert (response.content, response["Content-Type"]) == (mark, "image/png")
     assert client.get("/favicon.ico")["Location"] == "/logo"
 
 
@@ -78,10 +78,10 @@ def test_the_grounds_are_those_of_the_style_sheet() -> None:
     ("accepts", "kind"), [("text/html,*/*", "text/html"), ("*/*", "application/problem+json")]
 )
 def test_browsers_get_a_page_and_programs_a_problem_document(client: Client, accepts: str, kind: str) -> None:
-    answer = client.get("/nothing-here", HTTP_ACCEPT=accepts)
+    response = client.get("/nothing-here", HTTP_ACCEPT=accepts)
 
-    assert answer.status_code == 404
-    assert answer["Content-Type"].startswith(kind)
+    assert response.status_code == 404
+    assert response["Content-Type"].startswith(kind)
     assert client.get("/api/nothing-here", HTTP_ACCEPT=accepts)["Content-Type"] == "application/problem+json"
 
 
@@ -91,9 +91,9 @@ def test_a_page_is_in_the_language_that_the_reader_prefers_or_has_chosen(client:
     assert {"Accept-Language", "Cookie"} <= {part.strip() for part in preferred["Vary"].split(",")}
     assert '<html lang="en">' in client.get("/", HTTP_ACCEPT_LANGUAGE="fr").content.decode()
 
-    answer = client.get("/account?language=de")
+    response = client.get("/account?language=de")
 
-    assert (answer.status_code, answer["Location"]) == (302, "/account")
+    assert (response.status_code, response["Location"]) == (302, "/account")
     page = client.get("/account", HTTP_ACCEPT_LANGUAGE="en").content.decode()
     assert "Mein Konto" in page
     [words] = [part for part in page.split('"') if part.startswith("/account/words/de.")]

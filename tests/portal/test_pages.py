@@ -16,13 +16,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("path", ["/", "/account", "/account/", "/sponsor"])
 def test_a_page_loads_only_its_own_static_files(client: Client, path: str) -> None:
-    answer = client.get(path)
+    response = client.get(path)
 
-    assert answer.status_code == 200
-    loaded = re.findall(r'(?:src|<link[^>]*href)="([^"]+)"', answer.content.decode())
+    assert response.status_code == 200
+    loaded = re.findall(r'(?:src|<link[^>]*href)="([^"]+)"', response.content.decode())
     assert loaded
     assert all(name.startswith("/static/") and finders.find(name.removeprefix("/static/")) for name in loaded)
-    assert answer["Content-Security-Policy"]
+    assert response["Content-Security-Policy"]
 
 
 def test_a_page_allows_only_read_methods(client: Client) -> None:
@@ -38,14 +38,14 @@ def test_the_account_page_verifies_entries_by_the_documented_program() -> None:
 
 
 def test_the_address_of_the_account_is_there_as_a_code_for_a_phone(client: Client, settings: Any) -> None:
-    answer = client.get("/account/code.svg")
+    response = client.get("/account/code.svg")
 
-    assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
-    assert "max-age" in answer["Cache-Control"]
+    assert (response.status_code, response["Content-Type"]) == (200, "image/svg+xml")
+    assert "max-age" in response["Cache-Control"]
     settings.PUBLIC_URL = "https://elsewhere.example"
     other = client.get("/account/code.svg").content
     assert other.startswith(b"<?xml")
-    assert other != answer.content
+    assert other != response.content
 
 
 def test_the_extension_substitute_is_present_only_in_the_dev_stack(

@@ -33,9 +33,9 @@ def user(profile: Profile, client: APIClient) -> User:
 
 
 def _page(client: APIClient, address: str) -> Any:
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return answer.json()
+    response = client.get(address)
+    assert response.status_code == 200
+    return response.json()
 
 
 def _verify(folder: Path, proof: Any, keys: Any) -> Any:

@@ -145,8 +145,8 @@ def test_a_settled_call_is_not_broadcast_again(
     row = accept()
     settle()
     before, sent = everything(), list(node.sent)
-    answer = confirm(browser_of(member("operations")), "relay_relaytransaction", "broadcast_again", row)
-    assert "does not apply" in messages_of(answer)
+    response = confirm(browser_of(member("operations")), "relay_relaytransaction", "broadcast_again", row)
+    assert "does not apply" in messages_of(response)
     assert (everything(), node.sent) == (before, sent)
 
 
@@ -178,8 +178,8 @@ def test_a_call_that_was_sent_since_the_page_was_shown_is_not_cancelled(accept: 
     assert client.get(address_of("relay_relaytransaction", "cancel_unsent", row)).status_code == 200
     broadcast_all()
     before = everything()
-    answer = confirm(client, "relay_relaytransaction", "cancel_unsent", row)
-    assert "does not apply" in messages_of(answer)
+    response = confirm(client, "relay_relaytransaction", "cancel_unsent", row)
+    assert "does not apply" in messages_of(response)
     assert everything() == before
 
 

@@ -110,8 +110,8 @@ def test_the_form_refuses_invalid_levels(finance: Client) -> None:
         ("acceptable_credit_debt", -1),
     ):
         for extra in ({}, {"_confirmed": "1"}):
-            answer = finance.post(page_of(badge), {**terms_of(badge, **{field: value}), **extra})
-            assert answer.context["adminform"].errors, field
+            response = finance.post(page_of(badge), {**terms_of(badge, **{field: value}), **extra})
+            assert response.context["adminform"].errors, field
     assert rows() == before
     assert not LogEntry.objects.exists()
 

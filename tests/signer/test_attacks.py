@@ -75,10 +75,10 @@ class Web:
             connection.connect(self.signing.settings["SIGNER_URL"].removeprefix("unix://"))
             head = f"{what} HTTP/1.1\r\nHost: signer\r\nContent-Length: {len(body)}\r\n\r\n"
             connection.sendall((head + body).encode())
-            answer = http.client.HTTPResponse(connection)
-            answer.begin()
-            assert answer.status == 200
-            return answer.read().decode()
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            assert response.status == 200
+            return response.read().decode()
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_code_in_the_web_process_cannot_sign_transfers_other_chains_or_contracts
     }
     honest, before = web.call(account_nonce=1), web.entries()
     *refused, signed = web.ask(*attacks.values(), honest)
-    assert {name: answer["refusal"] for name, answer in zip(attacks, refused, strict=True)} == dict.fromkeys(
+    assert {name: result["refusal"] for name, result in zip(attacks, refused, strict=True)} == dict.fromkeys(
         attacks, "policy"
     )
     assert read_transaction(bytes.fromhex(signed["raw"])).to == web.key_manager
@@ -153,7 +153,7 @@ def test_an_old_account_nonce_is_signed_for_nothing_else_not_even_after_the_sign
     same = honest | {"to": web.key_manager.lower()}
 
     def assert_refused() -> None:
-        assert [answer["refusal"] for answer in web.ask(*others)] == ["nonce-used"] * len(others)
+        assert [result["refusal"] for result in web.ask(*others)] == ["nonce-used"] * len(others)
         assert web.ask(honest, same) == [signed, signed]
 
     assert_refused()

@@ -202,14 +202,14 @@ def test_a_client_that_disconnects_in_the_queue_gets_nothing_signed(
     call = relay_call(service.keys().relayers[0], targets.key_manager())
     with serving(tmp_path, service) as url:
         patient, hasty = client_of(url), SignerClient(url, timeout_seconds=0.2)
-        answers: list[object] = []
-        waiting = threading.Thread(target=lambda: answers.append(patient.sign([call])))
+        results: list[object] = []
+        waiting = threading.Thread(target=lambda: results.append(patient.sign([call])))
         with service._lock:
             with pytest.raises(SignerAway):
                 hasty.sign([relay_call(service.keys().relayers[0], call.transaction.to, account_nonce=1)])
             waiting.start()
         waiting.join()
         (signed,) = patient.sign([call])
-        assert answers == [[signed]]
+        assert results == [[signed]]
         wait_until(lambda: service.counts["undecided"] == 1)
     assert service.signed_ever() == 1

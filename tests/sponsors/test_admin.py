@@ -87,8 +87,8 @@ def test_terms_written_in_the_form_count_once_they_are_approved(finance: Client)
 
 def test_staff_add_the_first_owner_and_owners_do_the_rest(finance: Client) -> None:
     sponsor, user = make_sponsor(), UserFactory.create()
-    answers = {"profile": str(user.profile_address).lower(), "role": "owner"}
-    confirm(finance, "sponsors_sponsor", "put_member", sponsor, **answers)
+    results = {"profile": str(user.profile_address).lower(), "role": "owner"}
+    confirm(finance, "sponsors_sponsor", "put_member", sponsor, **results)
     member_row = Member.objects.get(sponsor=sponsor)
     assert (member_row.user, member_row.role) == (user, "owner")
     confirm(finance, "sponsors_member", "remove_member", member_row)

@@ -80,9 +80,9 @@ def test_of_a_wallet_user_only_the_account_state_can_change(support: Client, pro
         "is_staff": "on",
     }
     sessions = {f"sign_in_sessions-{name}_FORMS": "1" for name in ("TOTAL", "INITIAL")}
-    answer = support.post(page, {**form, **sessions})
+    response = support.post(page, {**form, **sessions})
 
-    assert answer.status_code == 302
+    assert response.status_code == 302
     user.refresh_from_db()
     assert (user.username, user.profile_address) == (profile.profile_address, profile.profile_address)
     assert (user.is_active, user.is_staff, user.is_superuser) == (False, False, False)

@@ -44,8 +44,8 @@ def test_an_implementation_is_edited_in_the_admin_and_checked() -> None:
     form = {"kind": "profile", "name": "a release", "is_active": "on"}
     code_hash = "0x" + secrets.token_hex(32)
     for wrong in ({}, {"address": "0x12"}, {"address": random_address(), "code_hash": code_hash}):
-        answer = staff.post(add, {**form, **wrong})
-        assert (answer.status_code, bool(answer.context["errors"])) == (200, True)
+        response = staff.post(add, {**form, **wrong})
+        assert (response.status_code, bool(response.context["errors"])) == (200, True)
     assert TrustedImplementation.objects.count() == before
 
     address = random_address()

@@ -57,9 +57,9 @@ class Receiver:
             if self.refuses_once and self.refuses_once.encode() in request.body:
                 self.refuses_once = ""
                 return 500
-            answer = self.answers.pop(0) if self.answers else 204
+            result = self.answers.pop(0) if self.answers else 204
         time.sleep(self.seconds)
-        return answer
+        return result
 
 
 @contextmanager
@@ -70,10 +70,10 @@ def running() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            answer = receiver.take(Request(self.path, headers, body))
-            self.send_response(307 if isinstance(answer, str) else answer)
-            if isinstance(answer, str):
-                self.send_header("Location", answer)
+            result = receiver.take(Request(self.path, headers, body))
+            self.send_response(307 if isinstance(result, str) else result)
+            if isinstance(result, str):
+                self.send_header("Location", result)
             self.end_headers()
 
         def log_message(self, format: str, *args: Any) -> None:

@@ -72,9 +72,9 @@ def test_an_endpoint_is_tried_and_its_secret_replaced(staff: Client, app: App) -
     app.deliver()
     assert app.receiver.requests[0].verified(app.secret)["type"] == "webhook.test"
 
-    answer = messages_of(confirm(staff, "webhooks_endpoint", "rotate_secret", row))
-    [newer] = _SECRET.findall(answer)
-    assert f'<code class="once">{newer}</code> <button type="button" class="once" data-copy>' in answer
+    result = messages_of(confirm(staff, "webhooks_endpoint", "rotate_secret", row))
+    [newer] = _SECRET.findall(result)
+    assert f'<code class="once">{newer}</code> <button type="button" class="once" data-copy>' in result
     assert endpoints.live_secrets(app.refreshed()) == [newer, app.secret]
     confirm(staff, "webhooks_endpoint", "retire_secret", app.refreshed())
     assert endpoints.live_secrets(app.refreshed()) == [newer]
@@ -85,8 +85,8 @@ def test_a_disabled_endpoint_gets_nothing_until_it_is_enabled(staff: Client, app
     test = endpoints.send_test(app.endpoint, now=timezone.now())
     confirm(staff, "webhooks_endpoint", "disable", app.endpoint)
     assert (app.refreshed().disabled_by, app.deliver()) == ("staff", 0)
-    answer = messages_of(confirm(staff, "webhooks_endpoint", "send_test", app.refreshed()))
-    assert "does not apply" in answer
+    result = messages_of(confirm(staff, "webhooks_endpoint", "send_test", app.refreshed()))
+    assert "does not apply" in result
     Message.objects.filter(pk=test.pk).update(status="given-up", finished_at=timezone.now())
     assert "disabled" in messages_of(confirm(staff, "webhooks_message", "resend", test))
 

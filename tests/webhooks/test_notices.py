@@ -244,9 +244,9 @@ def test_a_removed_address_leaves_nothing(user: User, removal: str) -> None:
 
 def test_without_a_mail_server_no_address_is_taken(user: User, settings: Settings) -> None:
     settings.EMAIL_HOST = ""
-    answer = _ask(user)
+    response = _ask(user)
 
-    assert (answer.status_code, answer.json()["code"]) == (409, "email-unavailable")
+    assert (response.status_code, response.json()["code"]) == (409, "email-unavailable")
     assert not NoticeAddress.objects.exists()
 
 

@@ -39,8 +39,8 @@ class Rpc:
             {"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": params}
             for method, *params in calls
         ]
-        answers = {answer["id"]: answer for answer in self._post(bodies)} if bodies else {}
-        return [_result(body["method"], answers[body["id"]]) for body in bodies]
+        results = {result["id"]: result for result in self._post(bodies)} if bodies else {}
+        return [_result(body["method"], results[body["id"]]) for body in bodies]
 
     def _post(self, bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
         headers = {"content-type": "application/json"}

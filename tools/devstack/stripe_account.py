@@ -82,7 +82,7 @@ class StripeAccount:
         else:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
             response = self._pool.request(method, url, body=content, headers=headers)
-        answer: StripeObject = response.json()
+        result: StripeObject = response.json()
         if response.status != 200:
-            raise StripeRefused(f"{method} {path}: {answer['error'].get('message')}")
-        return answer
+            raise StripeRefused(f"{method} {path}: {result['error'].get('message')}")
+        return result

@@ -135,8 +135,8 @@ class Wallet:
         return self._request("DELETE", path, {"cancelImmediately": immediately})
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer: dict[str, Any] = self.relay.session(self.profile_address).request(method, path, body)
-        return answer
+        result: dict[str, Any] = self.relay.session(self.profile_address).request(method, path, body)
+        return result
 
 
 def _number(value: int) -> int | str:

@@ -13,9 +13,9 @@ from tests.staff import address_of, confirm
 
 def page_of(client: Client, model: str, pk: int) -> str:
     """Return the text of a row's page."""
-    answer = client.get(reverse(f"admin:checkin_{model}_change", args=[pk]))
-    assert answer.status_code == 200
-    return answer.content.decode()
+    response = client.get(reverse(f"admin:checkin_{model}_change", args=[pk]))
+    assert response.status_code == 200
+    return response.content.decode()
 
 
 def act(client: Client, action: str, *tables: DropTable) -> str:

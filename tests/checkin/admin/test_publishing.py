@@ -29,8 +29,8 @@ def test_a_draft_is_written_by_one_staff_member_and_published_by_another(
 ) -> None:
     badge = lowest(BadgeTrack.SUBSCRIBER)
     rows = [{"drop_type": "EXPERIENCE", "weight": 3, "value_min": "5", "value_max": "9"}]
-    answer = browser_of(author).post(reverse("admin:checkin_droptable_add"), form_of(rows, badge=badge.pk))
-    assert answer.status_code == 302
+    response = browser_of(author).post(reverse("admin:checkin_droptable_add"), form_of(rows, badge=badge.pk))
+    assert response.status_code == 302
     table = DropTable.objects.get(badge=badge, version=2)
     assert (table.author, table.published_at) == (author, None)
     assert table.items.get().value_max == 9

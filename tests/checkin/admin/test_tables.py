@@ -79,11 +79,11 @@ def test_the_form_tells_an_author_that_the_saved_table_was_published_in_between(
     put_past_the_rules(draft)
     before = everything()
 
-    answer = browser_of(author).post(page("change", draft), body)
+    response = browser_of(author).post(page("change", draft), body)
 
-    assert answer.status_code == 200
-    assert "Copy it as a new draft" in str(answer.context["errors"])
-    assert 'value="77"' in answer.content.decode()
+    assert response.status_code == 200
+    assert "Copy it as a new draft" in str(response.context["errors"])
+    assert 'value="77"' in response.content.decode()
     assert everything() == before
     assert not LogEntry.objects.filter(user=author).exists()
 
@@ -93,8 +93,8 @@ def test_a_message_tells_an_author_that_the_discarded_table_was_published_in_bet
 ) -> None:
     put_past_the_rules(draft)
     before = everything()
-    answer = browser_of(author).post(page("delete", draft), {"post": "yes"}, follow=True)
-    assert "Copy it as a new draft" in messages_of(answer)
+    response = browser_of(author).post(page("delete", draft), {"post": "yes"}, follow=True)
+    assert "Copy it as a new draft" in messages_of(response)
     assert everything() == before
     assert not LogEntry.objects.filter(user=author).exists()
 
@@ -113,9 +113,9 @@ def test_an_author_waits_for_a_concurrent_publication_and_sees_an_error(
     with waits_for_this_transaction(send) as sent:
         put_past_the_rules(draft)
 
-    answer: Any = sent.result()
-    assert answer.status_code == 200
-    assert "Copy it as a new draft" in answer.content.decode()
+    response: Any = sent.result()
+    assert response.status_code == 200
+    assert "Copy it as a new draft" in response.content.decode()
     assert list(draft.items.order_by("id").values_list("weight", flat=True)) == [row.weight for row in rows]
 
 
@@ -129,8 +129,8 @@ def test_two_concurrent_saves_of_an_author_wait_for_each_other(author: User, dra
         partial(client.post, page("change", draft), shown(rows, weight=8))
     ) as sent:
         browser_of(author).post(page("change", draft), shown(rows, weight=7))
-    answer: Any = sent.result()
-    assert answer.status_code == 302
+    response: Any = sent.result()
+    assert response.status_code == 302
     assert set(draft.items.values_list("weight", flat=True)) == {8}
 
 
@@ -181,9 +181,9 @@ def test_two_concurrent_saves_of_an_author_wait_for_each_other(author: User, dra
 def test_an_invalid_item_is_refused(author: User, row: dict[str, Any]) -> None:
     before = everything()
     body = form_of([row], badge=lowest(BadgeTrack.PERMANENT).pk)
-    answer = browser_of(author).post(reverse("admin:checkin_droptable_add"), body)
-    assert answer.status_code == 200
-    assert answer.context["errors"]
+    response = browser_of(author).post(reverse("admin:checkin_droptable_add"), body)
+    assert response.status_code == 200
+    assert response.context["errors"]
     assert everything() == before
 
 
@@ -200,9 +200,9 @@ def test_the_form_reports_an_item_that_another_window_deleted(author: User, draf
     rows = list(draft.items.order_by("id"))
     DropItem.objects.filter(pk=rows[0].pk).delete()
     before = everything()
-    answer = browser_of(author).post(page("change", draft), shown(rows, weight=77))
-    assert answer.status_code == 200
-    assert answer.context["errors"]
+    response = browser_of(author).post(page("change", draft), shown(rows, weight=77))
+    assert response.status_code == 200
+    assert response.context["errors"]
     assert everything() == before
 
 

@@ -32,11 +32,11 @@ def test_every_user_gets_every_field_of_the_contract(
     if kind == "top badge":
         wear_the_top_badges(who)
 
-    answer = wallet_of(who).send("get", path)
+    response = wallet_of(who).send("get", path)
 
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    assert answer.headers["Cache-Control"] == "no-store"
-    validate(answer.body, DROP_TABLE)
+    assert (response.status, response.headers["Content-Type"]) == (200, "application/json")
+    assert response.headers["Cache-Control"] == "no-store"
+    validate(response.body, DROP_TABLE)
 
 
 def test_the_numbers_are_those_of_the_items(wallet: Wallet) -> None:

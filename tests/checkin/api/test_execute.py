@@ -36,14 +36,14 @@ def ask(wallet: Wallet, method: str, path: str = EXECUTE, **options: Any) -> Ans
 def test_the_response_to_a_check_in_by_get_or_post_follows_the_contract(
     wallet: Wallet, method: str, path: str
 ) -> None:
-    answer = ask(wallet, method, path)
+    response = ask(wallet, method, path)
 
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    assert answer.headers["Cache-Control"] == "no-store"
-    validate(answer.body, CHECK_IN_RESULT)
+    assert (response.status, response.headers["Content-Type"]) == (200, "application/json")
+    assert response.headers["Cache-Control"] == "no-store"
+    validate(response.body, CHECK_IN_RESULT)
     check_in = CheckIn.objects.get()
-    assert answer.body["result"] == answer.body["possibleResults"][check_in.result_place]
-    assert [drop["type"] for drop in answer.body["possibleResults"]] == [
+    assert response.body["result"] == response.body["possibleResults"][check_in.result_place]
+    assert [drop["type"] for drop in response.body["possibleResults"]] == [
         stored["type"] for stored in check_in.possible_results
     ]
 
@@ -108,8 +108,8 @@ def test_another_key_draws_again(wallet: Wallet) -> None:
 @pytest.mark.parametrize("key", ["", "x" * 129, "with space", "ünïcode", "tab\there", "\x7f"])
 def test_a_key_that_cannot_be_kept_is_refused(wallet: Wallet, key: str) -> None:
     before = everything()
-    answer = wallet.send("get", EXECUTE, headers={"Idempotency-Key": key})
-    members = assert_problem(answer, 400, "invalid-request")
+    response = wallet.send("get", EXECUTE, headers={"Idempotency-Key": key})
+    members = assert_problem(response, 400, "invalid-request")
     assert len(members["errors"]) == 1
     assert everything() == before
 
@@ -125,19 +125,19 @@ def test_while_paused_the_response_is_503_and_no_attempt_is_used(wallet: Wallet)
     switch(CHECK_INS, is_paused=True, actor=staff, reason="the private reason")
     before = everything()
 
-    answer = wallet.send("get", EXECUTE)
+    response = wallet.send("get", EXECUTE)
 
-    assert_problem(answer, 503, "check-ins-paused")
-    assert answer.headers["Retry-After"] == "600"
-    assert "private" not in str(answer.body)
+    assert_problem(response, 503, "check-ins-paused")
+    assert response.headers["Retry-After"] == "600"
+    assert "private" not in str(response.body)
     assert everything() == before
 
 
 def test_without_tables_the_response_is_503(wallet: Wallet) -> None:
     DropTable.objects.update(badge=None)
-    answer = ask(wallet, "post")
-    assert_problem(answer, 503, "check-ins-not-ready")
-    assert answer.headers["Retry-After"] == "600"
+    response = ask(wallet, "post")
+    assert_problem(response, 503, "check-ins-not-ready")
+    assert response.headers["Retry-After"] == "600"
 
 
 def test_clients_without_a_token_and_staff_cannot_check_in(anonymous: Wallet) -> None:
@@ -155,9 +155,9 @@ def test_other_methods_are_refused(wallet: Wallet, method: str) -> None:
 @pytest.mark.parametrize("purpose", ["prefetch", "prefetch;prerender", "Prefetch"])
 def test_a_prefetch_spends_nothing(wallet: Wallet, purpose: str) -> None:
     before = everything()
-    answer = wallet.send("get", EXECUTE, headers={"Sec-Purpose": purpose})
-    assert_problem(answer, 400, "invalid-request")
-    assert "prefetch" in answer.body["detail"]
+    response = wallet.send("get", EXECUTE, headers={"Sec-Purpose": purpose})
+    assert_problem(response, 400, "invalid-request")
+    assert "prefetch" in response.body["detail"]
     assert everything() == before
 
 
@@ -179,8 +179,8 @@ def test_a_post_with_a_body_that_is_not_json_spends_nothing(
     wallet: Wallet, content_type: str, body: bytes, status: int, code: str
 ) -> None:
     before = everything()
-    answer = wallet.send("post", EXECUTE, data=body, content_type=content_type)
-    assert_problem(answer, status, code)
+    response = wallet.send("post", EXECUTE, data=body, content_type=content_type)
+    assert_problem(response, status, code)
     assert everything() == before
 
 
@@ -196,22 +196,22 @@ def test_a_post_with_a_body_that_is_not_json_spends_nothing(
 def test_json_or_nothing_may_be_posted_and_changes_nothing_of_the_draw(
     wallet: Wallet, content_type: str, body: bytes
 ) -> None:
-    answer = wallet.send("post", EXECUTE, data=body, content_type=content_type)
-    assert answer.status == 200
+    response = wallet.send("post", EXECUTE, data=body, content_type=content_type)
+    assert response.status == 200
     assert CheckIn.objects.get().attempt == 1
 
 
 def test_callers_are_slowed_down_each_for_themselves(wallet: Wallet, settings: Any) -> None:
     settings.CHECKIN_RATE = "1/hour"
     assert wallet.send("get", EXECUTE).status == 200
-    answer = wallet.send("get", EXECUTE)
-    assert_problem(answer, 429, "too-many-requests")
-    assert 3_000 < int(answer.headers["Retry-After"]) <= 3_601
+    response = wallet.send("get", EXECUTE)
+    assert_problem(response, 429, "too-many-requests")
+    assert 3_000 < int(response.headers["Retry-After"]) <= 3_601
 
 
 def test_a_browser_may_send_the_key(settings: Any) -> None:
     settings.CORS_ALLOW_ALL_ORIGINS = True
-    answer = Client().options(
+    response = Client().options(
         EXECUTE,
         headers={
             "Origin": "https://wallet.example",
@@ -219,13 +219,13 @@ def test_a_browser_may_send_the_key(settings: Any) -> None:
             "Access-Control-Request-Headers": "authorization, idempotency-key",
         },
     )
-    assert "idempotency-key" in answer.headers["Access-Control-Allow-Headers"]
+    assert "idempotency-key" in response.headers["Access-Control-Allow-Headers"]
 
 
 def test_a_later_refusal_leaves_the_award_unchanged(wallet: Wallet, proven: User) -> None:
     [offered] = only("EXPERIENCE")
-    answers = [wallet.send("get", EXECUTE) for _ in range(2)]
-    assert [answer.status for answer in answers] == [200, 409]
+    responses = [wallet.send("get", EXECUTE) for _ in range(2)]
+    assert [response.status for response in responses] == [200, 409]
     won = experience_of(proven)[0]
-    assert won == answers[0].body["result"]["value"]
+    assert won == responses[0].body["result"]["value"]
     assert offered.least <= won <= offered.most

@@ -28,10 +28,10 @@ def test_the_response_has_commitments_seeds_draws_and_tables(
     made = [execute(user=proven, now=long_ago) for _ in range(2)]
     seeds.commit_and_reveal(now=timezone.now())
 
-    answer = wallet_of(proven).send("get", path)
+    response = wallet_of(proven).send("get", path)
 
-    assert (answer.status, answer.headers["Cache-Control"]) == (200, "no-store")
-    body = answer.body
+    assert (response.status, response.headers["Cache-Control"]) == (200, "no-store")
+    body = response.body
     assert body["profileAddress"] == proven.profile_address
     assert [row["attempt"] for row in body["draws"]] == [2, 1]
     assert {row["day"] for row in body["draws"]} == {str(long_ago.date())}

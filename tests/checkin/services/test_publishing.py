@@ -240,17 +240,17 @@ def test_an_item_that_is_being_written_is_seen_before_publishing() -> None:
 def test_a_table_is_published_once_however_many_approve() -> None:
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff())
     requests = [ask(draft), ask(draft)]
-    answers = at_once([partial(agree, one) for one in requests * 3])
+    results = at_once([partial(agree, one) for one in requests * 3])
     refusals = {ApprovalRequest, RequestDecided, DropTableNotADraft}
-    assert {type(answer) for answer in answers} == refusals
-    assert sum(isinstance(answer, ApprovalRequest) for answer in answers) == 1
+    assert {type(result) for result in results} == refusals
+    assert sum(isinstance(result, ApprovalRequest) for result in results) == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_drafts_begun_concurrently_have_different_versions() -> None:
     badge, author = lowest(BadgeTrack.SUBSCRIBER), staff()
-    answers = at_once([partial(drop_tables.create_draft, badge=badge, author=author)] * 6)
-    assert sorted(draft.version for draft in answers if isinstance(draft, DropTable)) == [2, 3, 4, 5, 6, 7]
+    results = at_once([partial(drop_tables.create_draft, badge=badge, author=author)] * 6)
+    assert sorted(draft.version for draft in results if isinstance(draft, DropTable)) == [2, 3, 4, 5, 6, 7]
 
 
 def test_a_copy_has_the_items_and_a_new_author() -> None:

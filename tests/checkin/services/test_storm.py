@@ -39,11 +39,11 @@ def test_concurrent_check_ins_use_exactly_the_attempts_of_the_day(now: datetime,
     user = earner()
     before = CreditAccount.objects.get(user=user)
 
-    answers = at_once([partial(execute, user=user, now=now)] * _CALLERS)
+    results = at_once([partial(execute, user=user, now=now)] * _CALLERS)
 
-    drawn = [answer for answer in answers if isinstance(answer, CheckIn)]
+    drawn = [result for result in results if isinstance(result, CheckIn)]
     assert sorted(check_in.attempt for check_in in drawn) == list(range(1, attempts + 1))
-    assert Counter(map(type, answers)) == {CheckIn: attempts, CheckInUnavailable: _CALLERS - attempts}
+    assert Counter(map(type, results)) == {CheckIn: attempts, CheckInUnavailable: _CALLERS - attempts}
     assert set(CheckIn.objects.all()) == set(drawn)
     _every_drop_took_effect_once(user, drawn, before)
 
@@ -53,12 +53,12 @@ def test_many_with_one_key_get_one_drop(now: datetime, attempts: int) -> None:
     before = CreditAccount.objects.get(user=user)
     call = partial(execute, user=user, now=now, idempotency_key=secrets.token_hex(8))
 
-    answers = at_once([call] * _CALLERS)
+    results = at_once([call] * _CALLERS)
 
     [check_in] = CheckIn.objects.all()
-    assert answers == [check_in] * _CALLERS
+    assert results == [check_in] * _CALLERS
     shown = {
-        str((answer.possible_results, answer.result)) for answer in answers if isinstance(answer, CheckIn)
+        str((result.possible_results, result.result)) for result in results if isinstance(result, CheckIn)
     }
     assert shown == {str((check_in.possible_results, check_in.result))}
     _every_drop_took_effect_once(user, [check_in], before)
@@ -71,8 +71,8 @@ def test_a_key_used_on_both_sides_of_midnight_gets_one_drop(now: datetime, attem
         partial(execute, user=user, now=now + timedelta(days=number % 2), idempotency_key=key)
         for number in range(20)
     ]
-    answers = at_once(calls)
-    assert answers == [CheckIn.objects.get()] * 20
+    results = at_once(calls)
+    assert results == [CheckIn.objects.get()] * 20
 
 
 def test_keys_and_none_mixed_use_exactly_the_attempts(now: datetime, attempts: int) -> None:
@@ -81,9 +81,9 @@ def test_keys_and_none_mixed_use_exactly_the_attempts(now: datetime, attempts: i
     keys = [secrets.token_hex(8) for _ in range(attempts + 2)]
     sent = [*keys, ""] * 3
     random.shuffle(sent)
-    answers = at_once([partial(execute, user=user, now=now, idempotency_key=key) for key in sent])
+    results = at_once([partial(execute, user=user, now=now, idempotency_key=key) for key in sent])
 
-    drawn = {answer for answer in answers if isinstance(answer, CheckIn)}
+    drawn = {result for result in results if isinstance(result, CheckIn)}
     assert drawn == set(CheckIn.objects.all())
     assert sorted(check_in.attempt for check_in in drawn) == list(range(1, attempts + 1))
     _every_drop_took_effect_once(user, list(drawn), before)
@@ -92,9 +92,9 @@ def test_keys_and_none_mixed_use_exactly_the_attempts(now: datetime, attempts: i
 def test_concurrent_users_do_not_block_one_another_and_share_the_seed(now: datetime) -> None:
     allow_attempts(1)
     users = [earner() for _ in range(10)]
-    answers = at_once([partial(execute, user=user, now=now) for user in users for _ in range(3)])
+    results = at_once([partial(execute, user=user, now=now) for user in users for _ in range(3)])
 
-    drawn = [answer for answer in answers if isinstance(answer, CheckIn)]
+    drawn = [result for result in results if isinstance(result, CheckIn)]
     assert {check_in.user_id for check_in in drawn} == {user.pk for user in users}
     assert len(drawn) == len(users)
     assert {check_in.seed for check_in in drawn} == {DailySeed.objects.get()}
@@ -111,8 +111,8 @@ def test_after_the_storm_the_day_recomputes(now: datetime, attempts: int) -> Non
 
 
 def test_one_seed_is_made_for_a_day_however_many_need_it(now: datetime) -> None:
-    answers: list[int | DomainError] = at_once([partial(seeds.commit_and_reveal, now=now)] * 12)
-    assert answers == [0] * 12
+    results: list[int | DomainError] = at_once([partial(seeds.commit_and_reveal, now=now)] * 12)
+    assert results == [0] * 12
     assert DailySeed.objects.count() == 2
 
 

@@ -31,9 +31,9 @@ def test_the_link_pays_once_and_names_no_user() -> None:
     assert link.startswith("http://testserver/api/postbacks/visit-link/")
     assert str(user.profile_address)[2:].lower() not in link.lower()
 
-    answers = [Client().get(link.removeprefix("http://testserver")) for _ in range(2)]
+    responses = [Client().get(link.removeprefix("http://testserver")) for _ in range(2)]
 
-    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [response.status_code for response in responses] == [200, 200]
     assert balance_of(user).available == 25
 
 

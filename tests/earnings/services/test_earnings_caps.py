@@ -34,9 +34,9 @@ def _states() -> list[str]:
 def test_an_event_above_the_cap_is_held_and_acknowledged() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=100)
 
-    answers = [network.send(network.reward(user, amount=amount)).status for amount in ("101", "100")]
+    results = [network.send(network.reward(user, amount=amount)).status for amount in ("101", "100")]
 
-    assert answers == [200, 200]
+    assert results == [200, 200]
     assert _holds() == [("HELD", "EVENT_CAP", None), ("AVAILABLE", "", None)]
     assert balance_of(user).available == 100
 

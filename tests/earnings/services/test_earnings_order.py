@@ -114,9 +114,9 @@ def test_50_simultaneous_repeats_credit_once(transactional_db: None) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     reward = network.reward(user)
 
-    answers = _at_once(network, [reward] * 50)
+    results = _at_once(network, [reward] * 50)
 
-    assert answers == [Answer(200, "OK")] * 50
+    assert results == [Answer(200, "OK")] * 50
     assert (Postback.objects.count(), CreditEntry.objects.count()) == (1, 1)
     assert balance_of(user).available == int(reward.amount)
 

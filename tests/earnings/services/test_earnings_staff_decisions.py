@@ -117,9 +117,9 @@ def test_of_simultaneous_decisions_one_succeeds(transactional_db: None) -> None:
     user, held = _earn(network, 50)
     decide = [partial(choose, postback_id=held.pk) for choose in (release_early, forfeit) * 4]
 
-    answers = at_once(decide)
+    results = at_once(decide)
 
-    assert sum(isinstance(answer, EarningDecided) for answer in answers) == 7
+    assert sum(isinstance(result, EarningDecided) for result in results) == 7
     held.refresh_from_db()
     given = held.state == PostbackState.AVAILABLE
     assert balance_of(user).available == (50 if given else 0)

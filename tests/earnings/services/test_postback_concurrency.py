@@ -20,9 +20,9 @@ def test_shuffled_postbacks_from_8_threads_give_the_credits_of_the_model(transac
     plan = make_plan(setup, rng, count=_POSTBACKS, now=now)
     requests = [signed_request(setup, postback) for postback in plan.postbacks]
 
-    answers = at_once([partial(send, requests[part::_THREADS]) for part in range(_THREADS)])
+    results = at_once([partial(send, requests[part::_THREADS]) for part in range(_THREADS)])
 
-    assert answers == [Counter({200: _POSTBACKS // _THREADS})] * _THREADS
+    assert results == [Counter({200: _POSTBACKS // _THREADS})] * _THREADS
     assert plan.distinct == round(_POSTBACKS * 0.7)
     assert sum(plan.credits) > 0
     assert differences(setup.users, plan, now=now) == []

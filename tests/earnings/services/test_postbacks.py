@@ -29,9 +29,9 @@ def test_each_network_credits_its_user_and_gets_its_own_response(slug: str) -> N
     user, network = UserFactory.create(), set_up(slug, rate=Decimal("2.5"))
     reward = network.reward(user, amount="101")
 
-    answer = network.send(reward)
+    response = network.send(reward)
 
-    assert (answer.status, answer.body) == (200, ACCEPTED.get(slug, "OK").format(reward.external_id))
+    assert (response.status, response.body) == (200, ACCEPTED.get(slug, "OK").format(reward.external_id))
     assert balance_of(user).available == 252  # floor(101 × 2.5)
     row = Postback.objects.get()
     assert (row.state, row.credits) == (PostbackState.AVAILABLE, 252)
@@ -47,9 +47,9 @@ def test_a_repeat_gets_the_same_response_and_changes_nothing(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
     reward = network.reward(user)
 
-    answers = {network.send(reward) for _ in range(3)}
+    results = {network.send(reward) for _ in range(3)}
 
-    assert len(answers) == 1
+    assert len(results) == 1
     assert balance_of(user).available == int(reward.amount)
     assert (Postback.objects.count(), CreditEntry.objects.count()) == (1, 1)
 
@@ -87,10 +87,10 @@ def test_a_bad_signature_gets_the_networks_refusal_and_leaves_no_row(slug: str) 
     if not good.query:
         changed = network.request(reward, path_token=good.path_token[:-3] + "AAA")
 
-    answer = _receive(slug, changed)
+    response = _receive(slug, changed)
 
     # AdMob's last bytes are the key's id: a postback with an unknown key must be retried.
-    assert (answer.status, answer.body) == (
+    assert (response.status, response.body) == (
         (503, "try again later") if slug == "admob" else REFUSED.get(slug, (400, "refused"))
     )
     assert not Postback.objects.exists()
@@ -210,9 +210,9 @@ def test_a_conflicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCaptu
     assert network.send(first).status == 200
     assert not Postback.objects.get().is_conflicting
 
-    answer = network.send(network.reward(user, external_id=first.external_id, amount="10000"))
+    response = network.send(network.reward(user, external_id=first.external_id, amount="10000"))
 
-    assert (answer.status, answer.body) == (200, "OK")
+    assert (response.status, response.body) == (200, "OK")
     assert Postback.objects.get().is_conflicting
     assert balance_of(user).available == 10
     assert "CONFLICTING_DUPLICATE" in caplog.text
@@ -225,9 +225,9 @@ def test_a_debug_postback_is_acknowledged_and_credits_nothing(extra: str) -> Non
     reward = network.reward(user)
     request = network.request(replace(reward, external_id=reward.external_id + extra))
 
-    answer = _receive("theoremreach", request)
+    response = _receive("theoremreach", request)
 
-    assert (answer.status, answer.body) == (200, "1")
+    assert (response.status, response.body) == (200, "1")
     row = Postback.objects.get()
     assert (row.kind, row.state, row.external_id) == ("TEST", "INFO", reward.external_id)
     assert balance_of(user).available == 0

@@ -29,9 +29,9 @@ def test_a_reward_for_an_unknown_user_leaves_a_row_and_no_credits(
     network = set_up(slug)
     reward = new_reward(at=timezone.now(), user=user, amount="40")
 
-    answers = {network.send(reward).status for _ in range(2)}
+    results = {network.send(reward).status for _ in range(2)}
 
-    assert answers == {200}
+    assert results == {200}
     row = Postback.objects.get()
     assert (row.state, row.user_id, row.credits, int(row.amount)) == (PostbackState.UNASSIGNED, None, 0, 40)
     assert "names no user" in caplog.text

@@ -129,10 +129,10 @@ class Account:
     def _idempotent(self, key: str, parameters: object, command: Callable[[], str]) -> str:
         if key not in self._answers_by_key:
             self._answers_by_key[key] = (parameters, command())
-        first_parameters, answer = self._answers_by_key[key]
+        first_parameters, result = self._answers_by_key[key]
         if first_parameters != parameters:
             raise BillingRefused("Stripe refused the request.", reason="idempotency_error")
-        return answer
+        return result
 
     def _new_customer(self, user_id: str, profile_address: str) -> str:
         customer = Customer(new_id("cus"), user_id, profile_address, self._now)

@@ -70,12 +70,12 @@ def test_a_form_that_takes_no_approval_is_logged_when_it_is_saved() -> None:
     owner = UserFactory.create()
     sessions = {f"sign_in_sessions-{name}_FORMS": "0" for name in ("TOTAL", "INITIAL")}
     page = reverse("admin:users_user_change", args=[owner.pk])
-    answer = browser_of(member("superuser")).post(page, {**sessions})
+    response = browser_of(member("superuser")).post(page, {**sessions})
     entry = LogEntry.objects.get()
-    assert (answer.status_code, entry.action_flag) == (302, CHANGE)
+    assert (response.status_code, entry.action_flag) == (302, CHANGE)
     details = details_of(entry)
     assert details["changes"] == {"is_active": ["True", "False"]}
-    assert details["requestId"] == answer["X-Request-ID"] != ""
+    assert details["requestId"] == response["X-Request-ID"] != ""
 
 
 def test_the_history_of_an_action_shows_its_name_and_its_reason(client: Client) -> None:
@@ -93,9 +93,9 @@ def test_a_deletion_keeps_the_request() -> None:
     assert table.badge is not None
     row = drop_tables.create_draft(badge=table.badge, author=author, like=table)
     page = reverse("admin:checkin_droptable_delete", args=[row.pk])
-    answer = browser_of(author).post(page, {"post": "yes"})
+    response = browser_of(author).post(page, {"post": "yes"})
     entry = LogEntry.objects.get(action_flag=DELETION)
-    assert details_of(entry)["requestId"] == answer["X-Request-ID"]
+    assert details_of(entry)["requestId"] == response["X-Request-ID"]
     assert (sentence_of(entry), entry.object_repr) == ("delete", str(row))
 
 

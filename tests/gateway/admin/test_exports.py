@@ -58,11 +58,11 @@ def test_the_ledger_is_given_whole_newest_first(client: Client) -> None:
     for amount in (5, 7, 11):
         _earn(owner, amount)
 
-    answer = client.get(f"{ENTRIES}export/csv/")
+    response = client.get(f"{ENTRIES}export/csv/")
 
-    assert answer.headers["Content-Type"].startswith("text/csv")
-    assert "attachment" in answer.headers["Content-Disposition"]
-    assert [(row["amount"], row["profile"]) for row in _table(answer)] == [
+    assert response.headers["Content-Type"].startswith("text/csv")
+    assert "attachment" in response.headers["Content-Disposition"]
+    assert [(row["amount"], row["profile"]) for row in _table(response)] == [
         (amount, owner.profile_address) for amount in ("11", "7", "5")
     ]
 
@@ -76,9 +76,9 @@ def test_the_filters_and_the_search_of_the_list_hold(client: Client) -> None:
     query = {"q": str(one.profile_address), "source__exact": EntrySource.SURVEYS}
 
     page = client.get(ENTRIES, query).content.decode()
-    answer = client.get(f"{ENTRIES}export/csv/", query)
+    response = client.get(f"{ENTRIES}export/csv/", query)
 
-    assert [row["amount"] for row in _table(answer)] == ["3"]
+    assert [row["amount"] for row in _table(response)] == ["3"]
     assert f"export/csv/?q={one.profile_address}&amp;source__exact=SURVEYS" in page
 
 
@@ -87,10 +87,10 @@ def test_the_filters_and_the_search_of_the_list_hold(client: Client) -> None:
 def test_every_list_is_given_in_both_forms(client: Client, path: str, kind: str) -> None:
     log_in_staff(client)
 
-    answer = client.get(f"{path}export/{kind}/")
+    response = client.get(f"{path}export/{kind}/")
 
-    assert answer.status_code == 200
-    content = b"".join(cast("Iterable[bytes]", answer))
+    assert response.status_code == 200
+    content = b"".join(cast("Iterable[bytes]", response))
     assert content.startswith(b"PK" if kind == "xlsx" else b"\xef\xbb\xbf")
 
 
@@ -131,9 +131,9 @@ def test_an_export_is_written_down_with_its_filters(client: Client) -> None:
 def test_a_filter_that_makes_no_sense_leads_back_to_the_list(client: Client) -> None:
     person = log_in_staff(client)
 
-    answer = client.get(f"{ENTRIES}export/csv/", {"created_at__gte": "yesterday"})
+    response = client.get(f"{ENTRIES}export/csv/", {"created_at__gte": "yesterday"})
 
-    assert (answer.status_code, answer.headers["Location"]) == (302, ENTRIES)
+    assert (response.status_code, response.headers["Location"]) == (302, ENTRIES)
     assert not LogEntry.objects.filter(user=person).exists()
 
 
@@ -149,9 +149,9 @@ def test_rows_are_read_while_they_are_sent(client: Client) -> None:
     for amount in range(1, 4):
         _earn(owner, amount)
 
-    answer = client.get(f"{ENTRIES}export/csv/")
+    response = client.get(f"{ENTRIES}export/csv/")
     with CaptureQueriesContext(connection) as queries:
-        rows = _table(answer)
+        rows = _table(response)
 
     assert len(rows) == 3
     assert len(queries) == 1
@@ -181,9 +181,9 @@ def test_a_list_and_its_export_have_the_requested_days(client: Client) -> None:
     }
 
     page = client.get(ENTRIES, query)
-    answer = client.get(f"{ENTRIES}export/csv/", query)
+    response = client.get(f"{ENTRIES}export/csv/", query)
 
-    assert [row["amount"] for row in _table(answer)] == ["3", "2"]
+    assert [row["amount"] for row in _table(response)] == ["3", "2"]
     assert page.content.decode().count('type="date"') == 2
     assert f'name="q" value="{owner.profile_address}"' in page.content.decode()
     assert len(_table(client.get(f"{ENTRIES}export/csv/", {"created_at__to_day": "2026-01-31"}))) == 1

@@ -57,9 +57,9 @@ def test_a_new_colleague_chooses_the_password_and_sets_up_a_phone() -> None:
     link = link_in(messages_of(confirm(operations, "users_user", "make_link", person)))
     theirs = Client(REMOTE_ADDR="127.0.0.1")
     assert "Choose your password" in theirs.get(link).content.decode()
-    answer = theirs.post(link, {"code": code, "password": PASSWORD, "again": PASSWORD})
-    assert answer["Location"] == "/admin/second-factor/enrol/"
-    assert "Set up your second factor" in theirs.get(answer["Location"]).content.decode()
+    response = theirs.post(link, {"code": code, "password": PASSWORD, "again": PASSWORD})
+    assert response["Location"] == "/admin/second-factor/enrol/"
+    assert "Set up your second factor" in theirs.get(response["Location"]).content.decode()
     assert can_log_in(person)
     stored = [*ApprovalRequest.objects.values(), *Invitation.objects.values(), *LogEntry.objects.values()]
     token = link.rstrip("/").rsplit("/", 1)[1]
@@ -117,8 +117,8 @@ def test_a_link_that_is_closed_changes_nothing(how: str) -> None:
             User.objects.filter(pk=person.pk).update(is_active=False)
         case "unknown":
             link = "/admin/invitation/unknown/"
-    answer = send(link, code)
-    assert (answer.status_code, "This link is closed" in answer.content.decode()) == (404, True)
+    response = send(link, code)
+    assert (response.status_code, "This link is closed" in response.content.decode()) == (404, True)
     assert User.objects.get(pk=person.pk).password == before
 
 

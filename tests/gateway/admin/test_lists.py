@@ -31,8 +31,8 @@ MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 def _queries(client: Client, model: type[models.Model]) -> list[str]:
     path = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     with CaptureQueriesContext(connection) as captured:
-        answer = client.get(path)
-    assert answer.status_code == 200
+        response = client.get(path)
+    assert response.status_code == 200
     return [query["sql"] for query in captured]
 
 

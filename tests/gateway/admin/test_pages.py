@@ -46,8 +46,8 @@ def test_a_row_that_is_not_there_leads_back_to_the_front_page(client: Client) ->
     log_in_staff(client)
 
     for model in MODELS:
-        answer = client.get(_path(model, "change", "no-such-row"))
-        assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/"), model
+        response = client.get(_path(model, "change", "no-such-row"))
+        assert (response.status_code, response.headers["Location"]) == (302, "/admin/"), model
 
 
 def test_the_sidebar_names_every_list_once() -> None:

@@ -70,8 +70,8 @@ def test_alpine_is_the_build_that_evaluates_nothing(client: Client) -> None:
     ],
 )
 def test_a_data_response_cannot_load_anything(client: Client, path: str, headers: dict[str, str]) -> None:
-    answer = client.get(path, headers=headers)
-    assert answer.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+    response = client.get(path, headers=headers)
+    assert response.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
 
 
 @pytest.mark.parametrize("path", ["/api/docs", "/api/docs/redoc", "/problems/not-found"])

@@ -89,10 +89,10 @@ def test_every_time_is_of_24_hours_and_names_its_zone_and_every_field_for_text_i
 @pytest.mark.parametrize("model", ADDED, ids=lambda model: model._meta.label)
 def test_a_form_to_add_a_row_has_no_empty_read_only_field(client: Client, model: type[models.Model]) -> None:
     log_in_staff(client)
-    answer = client.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add"))
-    fields = [name for _, part in answer.context["adminform"].fieldsets for name in part["fields"]]
-    assert sorted(fields) == sorted(answer.context["adminform"].form.fields)
-    assert fields_without_border(answer.content.decode()) == []
+    response = client.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add"))
+    fields = [name for _, part in response.context["adminform"].fieldsets for name in part["fields"]]
+    assert sorted(fields) == sorted(response.context["adminform"].form.fields)
+    assert fields_without_border(response.content.decode()) == []
 
 
 def test_a_time_has_the_same_format_in_the_list_and_on_the_page(client: Client) -> None:

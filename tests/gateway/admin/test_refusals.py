@@ -48,9 +48,9 @@ def test_an_internal_error_shows_its_request_id(client: Client, monkeypatch: pyt
 
     monkeypatch.setattr(type(admin.site._registry[Relayer]), "get_queryset", broken)
     client.raise_request_exception = False
-    answer = client.get("/admin/relay/relayer/")
-    assert_page(answer, 500, "Internal error", "check the row")
-    assert "a secret" not in answer.content.decode()
+    response = client.get("/admin/relay/relayer/")
+    assert_page(response, 500, "Internal error", "check the row")
+    assert "a secret" not in response.content.decode()
 
 
 def test_a_form_that_is_too_old_was_not_done() -> None:
@@ -62,8 +62,8 @@ def test_a_form_that_is_too_old_was_not_done() -> None:
 
 @pytest.mark.parametrize("prefix", ["/api", "/administration"])
 def test_outside_the_admin_no_html_is_returned(prefix: str) -> None:
-    answer = Client().get(f"{prefix}/nothing")
-    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+    response = Client().get(f"{prefix}/nothing")
+    assert (response.status_code, response["Content-Type"]) == (404, "application/problem+json")
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_the_handlers_return_problem_documents_to_api_callers(
 ) -> None:
     respond: Callable[..., Any] = import_string(handler)
     arguments = () if status == 500 else (Exception(),)
-    answer = respond(rf.get("/api/x"), *arguments)
-    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+    response = respond(rf.get("/api/x"), *arguments)
+    assert (response.status_code, response["Content-Type"]) == (status, "application/problem+json")
     failed: Callable[..., Any] = import_string(settings.CSRF_FAILURE_VIEW)
     assert failed(rf.post("/api/x"))["Content-Type"] == "application/problem+json"
 

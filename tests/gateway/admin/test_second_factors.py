@@ -70,10 +70,10 @@ def test_no_page_shows_a_key(client: Client, page: str) -> None:
     device = Phone.objects.create(user=UserFactory.create(), name="phone")
     path = f"{DEVICES}{device.pk}/{page}"
 
-    answer = client.get(path)
+    response = client.get(path)
 
-    assert answer.status_code == (200 if page in {"change/", "history/"} else 302)
-    assert not any(spelling in answer.content.decode() for spelling in _spellings(device))
+    assert response.status_code == (200 if page in {"change/", "history/"} else 302)
+    assert not any(spelling in response.content.decode() for spelling in _spellings(device))
 
 
 def test_the_first_staff_are_two_mutual_approvers_and_one_who_may_grant_credits() -> None:

@@ -29,10 +29,10 @@ def test_an_idle_login_ends_with_an_explanation(client: Client) -> None:
         assert client.get(USERS).status_code == 200
 
         clock.shift(IDLE)
-        answer = client.get(USERS, follow=True)
+        response = client.get(USERS, follow=True)
 
-    assert answer.redirect_chain == [(f"/admin/login/?next={USERS}", 302)]
-    assert "because you were inactive" in answer.content.decode()
+    assert response.redirect_chain == [(f"/admin/login/?next={USERS}", 302)]
+    assert "because you were inactive" in response.content.decode()
     assert not any("_auth_user_id" in session.get_decoded() for session in Session.objects.all())
 
 
@@ -52,10 +52,10 @@ def test_a_late_post_changes_nothing(client: Client) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         person = log_in_staff(client)
         clock.shift(IDLE)
-        answer = client.post(f"{USERS}{person.pk}/change/", {"is_active": ""})
+        response = client.post(f"{USERS}{person.pk}/change/", {"is_active": ""})
 
     person.refresh_from_db()
-    assert answer.status_code == 302
+    assert response.status_code == 302
     assert person.is_active
 
 

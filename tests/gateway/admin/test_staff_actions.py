@@ -92,13 +92,13 @@ def test_too_many_rows_are_refused_and_none_is_dropped(
     monkeypatch.setattr(actions, "MOST_ROWS", 2)
     rows = relayers(3)
     before = everything()
-    for answer in (
+    for result in (
         choose(client, *rows),
         choose(client, rows[0], select_across="1"),
         client.get(address_of("relay_relayer", "pause", *rows), follow=True),
         confirm(client, "relay_relayer", "pause", *rows),
     ):
-        assert "at most 2 rows" in messages_of(answer)
+        assert "at most 2 rows" in messages_of(result)
     assert everything() == before
     assert not LogEntry.objects.exists()
     confirm(client, "relay_relayer", "pause", *rows[:2])

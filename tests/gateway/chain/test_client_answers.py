@@ -39,11 +39,11 @@ class Script:
         return reply([{"id": call["id"], **self._answer(call)} for call in batch])
 
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
-        answer = self.answers[call["method"]]
-        answer = answer(*call["params"]) if callable(answer) else answer
-        if isinstance(answer, RpcError):
-            return {"error": {"code": answer.code, "message": answer.message, "data": answer.data}}
-        return {"result": answer}
+        response = self.answers[call["method"]]
+        response = response(*call["params"]) if callable(response) else response
+        if isinstance(response, RpcError):
+            return {"error": {"code": response.code, "message": response.message, "data": response.data}}
+        return {"result": response}
 
 
 @pytest.fixture

@@ -42,9 +42,9 @@ def _web3(nodes: Nodes) -> Web3:
 
 
 def _echo(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
-    answers = [{"id": call["id"], "result": call["params"][0]} for call in batch]
-    random.shuffle(answers)
-    return reply(answers)
+    results = [{"id": call["id"], "result": call["params"][0]} for call in batch]
+    random.shuffle(results)
+    return reply(results)
 
 
 def _free_url() -> str:

@@ -73,14 +73,14 @@ def _reader(method: str) -> Callable[[Any], Any]:
 
 
 def test_every_recorded_response_is_parsed() -> None:
-    for name, method, answer in _ALL:
+    for name, method, result in _ALL:
         if method not in _READERS:
             continue
-        value = _read(method, answer)
+        value = _read(method, result)
         assert not isinstance(value, Exception), name
-        if method == "eth_getTransactionReceipt" and answer["result"]:
+        if method == "eth_getTransactionReceipt" and result["result"]:
             assert isinstance(value, Receipt), name
-            assert value.gas_used == int(answer["result"]["gasUsed"], 16)
+            assert value.gas_used == int(result["result"]["gasUsed"], 16)
         if method == "eth_sendRawTransaction":
             assert value.kind is SendKind.ACCEPTED, name
 
@@ -115,10 +115,10 @@ def _needs_only_what_is_used(method: str, result: dict[str, Any], change: str) -
 @pytest.mark.parametrize("name", ["calls", "status", "gasUsed", "returnData", "logs", "number"])
 @pytest.mark.parametrize("change", ["absent", "null", "unknown"])
 def test_a_simulation_needs_its_status_and_gas_and_a_reverted_one_its_data(name: str, change: str) -> None:
-    answers = [answer for _, method, answer in _ALL if method == "eth_simulateV1"]
-    assert {answer["result"][0]["calls"][0]["status"] for answer in answers} == {"0x0", "0x1"}
-    for answer in answers:
-        _needs_of_a_simulation(json.loads(json.dumps(answer)), name, change)
+    results = [result for _, method, result in _ALL if method == "eth_simulateV1"]
+    assert {result["result"][0]["calls"][0]["status"] for result in results} == {"0x0", "0x1"}
+    for result in results:
+        _needs_of_a_simulation(json.loads(json.dumps(result)), name, change)
 
 
 def _needs_of_a_simulation(answer: dict[str, Any], name: str, change: str) -> None:
@@ -135,7 +135,7 @@ def _needs_of_a_simulation(answer: dict[str, Any], name: str, change: str) -> No
 
 
 def _results(method: str) -> Any:
-    return next(answer["result"] for _, one, answer in _ALL if one == method)
+    return next(result["result"] for _, one, result in _ALL if one == method)
 
 
 @pytest.mark.parametrize("change", ["whole", "absent", "null", "unknown"])

@@ -62,7 +62,7 @@ class Truth:
             "baseFeePerGas": "0x1",
             "hash": "0x" + f"{self.height:064x}",
         }
-        answers = {
+        results = {
             "eth_chainId": hex(self.chain_id),
             "eth_getBlockByNumber": block,
             "eth_getTransactionReceipt": self.receipt,
@@ -71,7 +71,7 @@ class Truth:
             "eth_getCode": "0x",
             "eth_sendRawTransaction": _HASH,
         }
-        return {"result": answers[method]}
+        return {"result": results[method]}
 
 
 @dataclass

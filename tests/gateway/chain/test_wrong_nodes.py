@@ -438,14 +438,14 @@ class TestPartialAnswers:
         rng, honest = random.Random(secrets.randbits(64)), _honest()
 
         def behave(batch: list[dict[str, Any]]) -> Answer:
-            answers = json.loads(honest(batch)[1])
+            results = json.loads(honest(batch)[1])
             behind = {"code": -32000, "message": "header not found"}
             return reply(
                 [
                     {"id": one["id"], "error": behind}
                     if place > 0 and call["method"] != "eth_chainId" and rng.random() < 0.3
                     else one
-                    for place, (call, one) in enumerate(zip(batch, answers, strict=True))
+                    for place, (call, one) in enumerate(zip(batch, results, strict=True))
                 ]
             )
 

@@ -52,8 +52,8 @@ def backend() -> int:
 def _ask(wrapper: Any, question: str, *params: Any) -> Any:
     with wrapper.cursor() as cursor:
         cursor.execute(question, params)
-        (answer,) = cursor.fetchone()
-    return answer
+        (result,) = cursor.fetchone()
+    return result
 
 
 READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"

@@ -84,10 +84,10 @@ def test_a_refusal_for_now_is_a_warning_without_a_trace(caplog: pytest.LogCaptur
 
 
 def test_an_invalid_host_name_is_not_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
-    answer = Client(raise_request_exception=False).post(
+    response = Client(raise_request_exception=False).post(
         "/api/echo", "{}", "application/json", HTTP_HOST="evil.example"
     )
-    assert answer.status_code == 400
+    assert response.status_code == 400
     assert [record.levelname for record in caplog.records if "evil.example" in record.getMessage()] == [
         "WARNING"
     ]
@@ -96,8 +96,8 @@ def test_an_invalid_host_name_is_not_an_internal_error(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("body", ['{"a": 1, "a": 2}', '{"a": {"b": 1, "b": 1}}', '[{"a": 1, "\\u0061": 2}]'])
 def test_a_member_that_is_named_twice_is_refused(body: str) -> None:
-    answer = post("/api/echo", body)
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
+    response = post("/api/echo", body)
+    assert (response.status_code, response.json()["code"]) == (400, "invalid-request")
     assert post("/api/echo", '[{"a": 1}, {"a": 2}]').status_code == 200
 
 

@@ -82,10 +82,10 @@ def test_a_url_that_must_not_be_requested_is_refused(url: str) -> None:
 
 def test_a_name_is_resolved_once_and_each_address_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     connected: list[Any] = []
-    answers = [["1.1.1.1"], ["1.1.1.1", "10.0.0.1"]]
+    results = [["1.1.1.1"], ["1.1.1.1", "10.0.0.1"]]
 
     def resolve(host: str, port: int, **_: Any) -> list[Any]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (text, port)) for text in answers.pop(0)]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (text, port)) for text in results.pop(0)]
 
     def connect(address: Any, timeout: float) -> socket.socket:
         connected.append(address)
@@ -135,8 +135,8 @@ def test_only_the_beginning_of_a_long_response_is_read() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"a" * 20
         threading.Thread(target=_drip, args=(server, head), daemon=True).start()
-        answer = post(_url(server), body=b"{}", headers={}, seconds=60, allowed=_LOCAL, answer_bytes=10)
-    assert (answer.status, answer.body) == (200, b"a" * 10)
+        response = post(_url(server), body=b"{}", headers={}, seconds=60, allowed=_LOCAL, answer_bytes=10)
+    assert (response.status, response.body) == (200, b"a" * 10)
 
 
 def _url(server: socket.socket) -> str:

@@ -81,9 +81,9 @@ def _credits(client: APIClient, headers: dict[str, Any]) -> int:
 
 
 def _sees(browser: Client, person: User) -> bool:
-    answer = browser.get(PEOPLE)
-    assert answer.status_code == 200
-    return str(person.profile_address) in answer.content.decode()
+    response = browser.get(PEOPLE)
+    assert response.status_code == 200
+    return str(person.profile_address) in response.content.decode()
 
 
 @pytest.mark.usefixtures("user_on_standby")

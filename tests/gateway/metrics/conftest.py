@@ -24,9 +24,9 @@ def scrape(token: str, db: None, client: Client) -> Scrape:
     """Return a function that asks for the figures, as values by name and labels' values."""
 
     def ask() -> dict[tuple[str, ...], float]:
-        answer = client.get("/metrics", headers={"authorization": f"Bearer {token}"})
-        assert answer.status_code == 200
-        families = text_string_to_metric_families(answer.content.decode())
+        response = client.get("/metrics", headers={"authorization": f"Bearer {token}"})
+        assert response.status_code == 200
+        families = text_string_to_metric_families(response.content.decode())
         return {
             (sample.name.removeprefix("gateway_"), *sample.labels.values()): sample.value
             for family in families

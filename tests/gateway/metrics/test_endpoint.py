@@ -31,10 +31,10 @@ HISTOGRAMS = {
 
 def refusal(authorization: str = "", method: str = "get", path: str = "/metrics") -> tuple[int, str]:
     headers = {"authorization": authorization} if authorization else {}
-    answer = getattr(Client(), method)(path, headers=headers)
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert answer.headers["Cache-Control"] == "no-store"
-    return answer.status_code, answer.json().get("code")
+    response = getattr(Client(), method)(path, headers=headers)
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.headers["Cache-Control"] == "no-store"
+    return response.status_code, response.json().get("code")
 
 
 @pytest.mark.parametrize("method", ["get", "post", "options"])
@@ -60,10 +60,10 @@ def test_a_refusal_runs_no_query(token: str) -> None:
 def test_every_configured_token_opens_it(settings: Settings) -> None:
     settings.METRICS_TOKENS = [secrets.token_urlsafe(32) for _ in range(3)]
     for token in settings.METRICS_TOKENS:
-        answer = Client().get("/metrics", headers={"authorization": f"Bearer {token}"})
-        assert answer.status_code == 200
-        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-        assert answer.headers["Cache-Control"] == "no-store"
+        response = Client().get("/metrics", headers={"authorization": f"Bearer {token}"})
+        assert response.status_code == 200
+        assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert response.headers["Cache-Control"] == "no-store"
 
 
 def test_it_is_only_read(token: str) -> None:

@@ -287,8 +287,8 @@ def test_one_of_many_concurrent_decisions_succeeds() -> None:
     decisions = [
         partial(decide, request, actor) for actor, decide in zip(deciders, [approve, reject] * 3, strict=True)
     ]
-    answers = at_once(random.sample(decisions, len(decisions)), in_transaction=True)
-    assert sum(isinstance(answer, RequestDecided) for answer in answers) == len(decisions) - 1
+    results = at_once(random.sample(decisions, len(decisions)), in_transaction=True)
+    assert sum(isinstance(result, RequestDecided) for result in results) == len(decisions) - 1
     request.refresh_from_db()
     assert balance_of(user).balance == (1_800 if request.status == "done" else 0)
 
@@ -312,8 +312,8 @@ def test_concurrent_partial_requests_stay_within_the_limits_in_sum(limit: int) -
 @pytest.mark.django_db(transaction=True)
 def test_the_same_form_sent_concurrently_creates_one_request(limit: int) -> None:
     user, asker = UserFactory.create(), member("support")
-    answers = at_once([partial(ask, user, asker, limit, key="page") for _ in range(6)], in_transaction=True)
-    assert len({answer.pk for answer in answers if isinstance(answer, ApprovalRequest)}) == 1
+    results = at_once([partial(ask, user, asker, limit, key="page") for _ in range(6)], in_transaction=True)
+    assert len({result.pk for result in results if isinstance(result, ApprovalRequest)}) == 1
     assert balance_of(user).balance == limit
 
 

@@ -55,8 +55,8 @@ def test_https_requests_are_served() -> None:
     "path", ["/admin/login/?next=/admin/", "/admin", "/problems", "/problems/https-required"]
 )
 def test_a_browser_is_redirected_to_the_page(path: str) -> None:
-    answer = Client().get(path, headers={"X-Forwarded-Proto": PLAIN})
-    assert (answer.status_code, answer.headers["Location"]) == (301, f"https://testserver{path}")
+    response = Client().get(path, headers={"X-Forwarded-Proto": PLAIN})
+    assert (response.status_code, response.headers["Location"]) == (301, f"https://testserver{path}")
 
 
 @pytest.mark.usefixtures("public_by_https")

@@ -74,13 +74,13 @@ def _token() -> str:
 def _answer(client: Client, token: str, request: tuple[str, str, str, dict[str, str]]) -> Any:
     method, path, body, headers = request
     sent = {name: text.format(token=token) for name, text in headers.items()}
-    answer = client.generic(method.upper(), path, body, "application/json", headers=sent)
+    response = client.generic(method.upper(), path, body, "application/json", headers=sent)
     varying = {"X-Request-ID", "Content-Length", "Expires"}
-    fixed = {name: text for name, text in answer.headers.items() if name not in varying}
+    fixed = {name: text for name, text in response.headers.items() if name not in varying}
     if path.startswith("/api/") and "Vary" in fixed:
         # Without the shortcuts, the session of a cookie was looked up, and this said so.
         fixed["Vary"] = fixed["Vary"].replace("Cookie, ", "")
-    return answer.status_code, fixed, sorted(answer.cookies)
+    return response.status_code, fixed, sorted(response.cookies)
 
 
 @pytest.mark.parametrize("with_cookie", [False, True])
@@ -89,16 +89,16 @@ def test_responses_have_the_same_headers_with_and_without_shortcuts(
 ) -> None:
     settings.CORS_ALLOWED_ORIGINS = ["https://wallet.example"]
     token = _token()
-    answers = []
+    results = []
     for plain in ({}, _shortcuts()):
         for name, kind in plain.items():
             monkeypatch.setattr(name, kind)
         client = Client(raise_request_exception=False)
         if with_cookie:
             client.force_login(User.objects.create_superuser(secrets.token_hex(8), password=None))
-        answers.append([_answer(client, token, request) for request in REQUESTS])
+        results.append([_answer(client, token, request) for request in REQUESTS])
 
-    for request, with_shortcuts, without in zip(REQUESTS, *answers, strict=True):
+    for request, with_shortcuts, without in zip(REQUESTS, *results, strict=True):
         assert with_shortcuts == without, request
 
 
@@ -120,12 +120,12 @@ def test_a_request_is_logged_once_with_its_id_status_path_and_user(
 ) -> None:
     caplog.set_level(logging.INFO)
     token = _token()
-    answer = Client().get("/api/auth/me?x=1", headers={"Authorization": token, "User-Agent": "wallet/1"})
+    response = Client().get("/api/auth/me?x=1", headers={"Authorization": token, "User-Agent": "wallet/1"})
 
     [event] = [record.msg for record in caplog.records if record.name == "gateway.requests"]
     assert isinstance(event, dict)
     assert event["event"] == "request_finished"
-    assert event["request_id"] == answer.headers["X-Request-ID"]
+    assert event["request_id"] == response.headers["X-Request-ID"]
     assert (event["request"], event["code"], event["level"]) == ("GET /api/auth/me?x=1", 200, "info")
     assert event["user_id"] == User.objects.get().pk
     assert event["user_agent"] == "wallet/1"

@@ -41,6 +41,6 @@ def test_a_get_with_an_effect_is_not_prefetched(path: str) -> None:
         "Sec-Purpose": "prefetch;anonymous-client-ip",
     }
 
-    answer = Client().get(re.sub(r"\{\w+\}", "1", path), headers=headers)
+    response = Client().get(re.sub(r"\{\w+\}", "1", path), headers=headers)
 
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
+    assert (response.status_code, response.json()["code"]) == (400, "invalid-request")

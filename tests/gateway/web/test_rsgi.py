@@ -45,8 +45,8 @@ class SlowWeb(Web):
         """Ask until a thread is free: one that has just answered may not have been given back yet."""
 
         def answered() -> "Answer | None":
-            answer = self.ask(line, headers, body)
-            return None if answer.status == 503 else answer
+            response = self.ask(line, headers, body)
+            return None if response.status == 503 else response
 
         free = until("a thread is free", answered)
         assert free
@@ -97,10 +97,10 @@ def web(tmp_path_factory: pytest.TempPathFactory, polled: Path) -> Iterator[Slow
 
 def test_a_probe_waits_less_than_two_seconds_for_the_database(web: SlowWeb) -> None:
     with ThreadPoolExecutor(8) as callers:
-        answers = in_time(lambda: list(callers.map(lambda _: web.ask("GET /readyz"), range(8))), seconds=3)
+        responses = in_time(lambda: list(callers.map(lambda _: web.ask("GET /readyz"), range(8))), seconds=3)
 
-    assert {answer.status for answer in answers} == {503}
-    assert json.loads(answers[0].body) == {"status": "unavailable", "missing": "database"}
+    assert {response.status for response in responses} == {503}
+    assert json.loads(responses[0].body) == {"status": "unavailable", "missing": "database"}
 
 
 def test_probes_respond_while_no_thread_is_free_and_further_requests_are_refused(
@@ -126,7 +126,7 @@ def test_probes_respond_while_no_thread_is_free_and_further_requests_are_refused
         "application/problem+json",
     )
     assert refused.headers["x-request-id"] == json.loads(refused.body)["requestId"]
-    assert [answer.body for answer in others] == ["waited"] * 5
+    assert [response.body for response in others] == ["waited"] * 5
 
 
 def test_probes_respond_while_one_client_holds_thousands_of_idle_connections(web: SlowWeb) -> None:
@@ -137,10 +137,10 @@ def test_probes_respond_while_one_client_holds_thousands_of_idle_connections(web
         # Half of them have asked once, and keep the connection.
         for connection in idle[::2]:
             connection.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
-        answers = [web.ask("GET /healthz").status for _ in range(5)]
+        results = [web.ask("GET /healthz").status for _ in range(5)]
         still_open = sum(is_open(connection) for connection in idle)
 
-    assert answers == [200] * 5
+    assert results == [200] * 5
     # They were not closed instead, which would have been another reason.
     assert still_open == 2_200
 
@@ -173,8 +173,8 @@ def test_beyond_the_most_requests_in_progress_further_ones_are_refused_and_probe
 
 
 def refusal(web: SlowWeb) -> Answer | None:
-    answer = web.ask("GET /echo/")
-    return answer if answer.status == 503 and "in progress" in answer.body else None
+    response = web.ask("GET /echo/")
+    return response if response.status == 503 and "in progress" in response.body else None
 
 
 def test_slow_bodies_take_no_thread_and_are_refused_in_the_end(web: SlowWeb) -> None:
@@ -184,10 +184,10 @@ def test_slow_bodies_take_no_thread_and_are_refused_in_the_end(web: SlowWeb) -> 
             connection.sendall(f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 5\r\n\r\nABC".encode())
 
         assert web.serves("GET /echo/").status == 200
-        answers = [received(connection) for connection in slow]
+        responses = [received(connection) for connection in slow]
 
-    assert {answer.status for answer in answers} <= {408, 503}
-    late = [json.loads(answer.body) for answer in answers if answer.status == 408]
+    assert {response.status for response in responses} <= {408, 503}
+    late = [json.loads(response.body) for response in responses if response.status == 408]
     assert late[0]["code"] == "request-timeout"
 
 
@@ -200,8 +200,8 @@ def test_a_body_in_chunks_is_read_whole(web: SlowWeb) -> None:
                 time.sleep(0.02)
             return received(connection)
 
-    answer = in_time(send, seconds=_BODY_SECONDS)
-    assert (answer.status, json.loads(answer.body)["body"]) == (200, "abcdef")
+    response = in_time(send, seconds=_BODY_SECONDS)
+    assert (response.status, json.loads(response.body)["body"]) == (200, "abcdef")
 
 
 def test_a_body_of_unknown_length_is_refused_and_one_that_is_too_long_is_not_read(web: SlowWeb) -> None:
@@ -283,10 +283,10 @@ def test_a_header_that_is_not_ascii_does_not_pass_for_none(web: SlowWeb, value: 
 
 
 def test_path_and_query_arrive_as_they_were_sent(web: SlowWeb) -> None:
-    answer = json.loads(web.serves("GET /echo/caf%C3%A9/a%20b?q=%C3%A9&r=a+b").body)
+    result = json.loads(web.serves("GET /echo/caf%C3%A9/a%20b?q=%C3%A9&r=a+b").body)
 
-    assert answer["path"] == "/echo/café/a b"
-    assert answer["meta"]["QUERY_STRING"] == "q=%C3%A9&r=a+b"
+    assert result["path"] == "/echo/café/a b"
+    assert result["meta"]["QUERY_STRING"] == "q=%C3%A9&r=a+b"
 
 
 def test_a_response_in_chunks_arrives_whole(web: SlowWeb) -> None:
@@ -327,11 +327,11 @@ def test_one_query_notifies_all_waiters_of_a_change(web: SlowWeb, polled: Path) 
         # At once, so that no reader finds it empty.
         (new := polled.with_suffix(".new")).write_text("22")
         new.replace(polled)
-        answers = [received(connection) for connection in waiting]
-    assert [(answer.status, answer.body, answer.headers["content-length"]) for answer in answers] == [
-        (200, "22", "2")
-    ] * 5
-    assert len({answer.headers["x-request-id"] for answer in answers}) == 5
+        responses = [received(connection) for connection in waiting]
+    assert [
+        (response.status, response.body, response.headers["content-length"]) for response in responses
+    ] == [(200, "22", "2")] * 5
+    assert len({response.headers["x-request-id"] for response in responses}) == 5
     assert set(checks.read_text().split()) == {"1"}
     count = len(checks.read_text())
     time.sleep(0.8)
@@ -341,14 +341,14 @@ def test_one_query_notifies_all_waiters_of_a_change(web: SlowWeb, polled: Path) 
 def test_without_a_change_the_current_state_is_returned_at_the_timeout(web: SlowWeb, polled: Path) -> None:
     started = time.monotonic()
     with polls(web, 1, seconds=0.7) as (connection,):
-        answer = received(connection)
-    assert (answer.status, answer.body) == (200, polled.read_text())
+        response = received(connection)
+    assert (response.status, response.body) == (200, polled.read_text())
     assert 0.6 < time.monotonic() - started < 30
 
 
 def test_a_request_with_a_body_waits_like_any_other(web: SlowWeb, polled: Path) -> None:
-    answer = web.serves("GET /poll?user=1&seconds=0.1", "Content-Length: 2\r\n", "{}")
-    assert (answer.status, answer.body) == (200, polled.read_text())
+    response = web.serves("GET /poll?user=1&seconds=0.1", "Content-Length: 2\r\n", "{}")
+    assert (response.status, response.body) == (200, polled.read_text())
 
 
 def test_waiters_beyond_the_limit_are_refused_until_some_have_left(web: SlowWeb) -> None:
@@ -408,8 +408,8 @@ def test_a_process_that_ends_releases_all_waiters_at_once(web: SlowWeb, polled: 
     with polls(web, 1, 2) as waiting:
         started = time.monotonic()
         web.terminate()
-        answers = [received(connection) for connection in waiting]
-    assert [(answer.status, answer.body) for answer in answers] == [(200, polled.read_text())] * 2
+        responses = [received(connection) for connection in waiting]
+    assert [(response.status, response.body) for response in responses] == [(200, polled.read_text())] * 2
     web.stop(patience=120)
     # The two would have waited for a minute.
     assert time.monotonic() - started < 50

@@ -126,11 +126,11 @@ def test_health_and_sign_in_respond_quickly(web: Web) -> None:
             signing_in = [threads.submit(_usual, sign_in_in_vain, until) for _ in range(_SIGNING_IN)]
             health = threads.submit(_usual, ask_health, until)
             nonce = threads.submit(_usual, ask_nonce, until)
-            answers = [one.result() for one in signing_in]
+            results = [one.result() for one in signing_in]
             crowd.leave()
     finally:
         crowd.leave()
-    assert {status for _, statuses in answers for status in statuses} == {503}
+    assert {status for _, statuses in results for status in statuses} == {503}
     assert health.result()[1] == nonce.result()[1] == {200}
     assert health.result()[0] < limit
     assert nonce.result()[0] < limit

@@ -56,10 +56,10 @@ def without_database(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 @pytest.mark.django_db
 def test_probes_respond_to_any_host_and_scheme(path: str) -> None:
-    answer = Client().get(path, headers={"Host": "10.0.0.7"})
+    response = Client().get(path, headers={"Host": "10.0.0.7"})
 
-    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
-    assert answer.json() == {"status": "ok"}
+    assert (response.status_code, response["Content-Type"]) == (200, "application/json")
+    assert response.json() == {"status": "ok"}
 
 
 def test_a_process_without_a_database_is_live_and_not_ready(without_database: None) -> None:

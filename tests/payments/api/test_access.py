@@ -29,9 +29,9 @@ def _ask(wallet: Wallet, path: str, method: str, **headers: str) -> Answer:
 def test_without_a_token_the_error_requires_a_sign_in(
     fake: FakeBilling, anonymous: Wallet, path: str, method: str, slash: str
 ) -> None:
-    answer = _ask(anonymous, path, method) if not slash else anonymous.send(method, path + slash)
-    assert_problem(answer, 401, "not-authenticated")
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    response = _ask(anonymous, path, method) if not slash else anonymous.send(method, path + slash)
+    assert_problem(response, 401, "not-authenticated")
+    assert response.headers["WWW-Authenticate"] == "Bearer"
     assert not fake.calls
 
 
@@ -43,9 +43,9 @@ def test_a_token_of_another_issuer_is_refused(
     _, others, _ = str(wallet_of(UserFactory.create()).token).split(".")
     before = all_rows()
     for forged in (f"{header}.{others}.{signature}", f"{header}.{claims}.{secrets.token_hex(43)}"):
-        answer = _ask(Wallet(forged, wallet.address), path, method)
-        assert answer.status == 401
-        assert answer.headers["Content-Type"] == "application/problem+json"
+        response = _ask(Wallet(forged, wallet.address), path, method)
+        assert response.status == 401
+        assert response.headers["Content-Type"] == "application/problem+json"
     assert not fake.calls
     assert all_rows() == before
 
@@ -54,8 +54,8 @@ def test_a_token_of_another_issuer_is_refused(
 def test_a_bare_token_is_accepted(
     fake: FakeBilling, user: User, wallet: Wallet, path: str, method: str
 ) -> None:
-    answer = _ask(Wallet(None, wallet.address), path, method, Authorization=str(wallet.token))
-    assert answer.status in {200, 402, 404}
+    response = _ask(Wallet(None, wallet.address), path, method, Authorization=str(wallet.token))
+    assert response.status in {200, 402, 404}
 
 
 @each_path
@@ -63,8 +63,8 @@ def test_staff_without_a_profile_are_refused(fake: FakeBilling, path: str, metho
     client = APIClient(REMOTE_ADDR=network_address())
     client.force_authenticate(UserFactory.create(profile_address=None, is_staff=True))
     before = all_rows()
-    answer = getattr(client, method)(path, BODIES.get(path, {}), format="json" if path in BODIES else None)
-    assert (answer.status_code, answer.json()["code"]) == (401, "not-authenticated")
+    response = getattr(client, method)(path, BODIES.get(path, {}), format="json" if path in BODIES else None)
+    assert (response.status_code, response.json()["code"]) == (401, "not-authenticated")
     assert not fake.calls
     assert all_rows() == before
 
@@ -75,9 +75,9 @@ def test_other_methods_are_refused(
     fake: FakeBilling, wallet: Wallet, path: str, method: str, slash: str
 ) -> None:
     for other in {"get", "post", "put", "patch", "delete"} - {method}:
-        answer = wallet.send(other, path + slash)
-        assert_problem(answer, 405, "method-not-allowed")
-        assert method.upper() in answer.headers["Allow"]
+        response = wallet.send(other, path + slash)
+        assert_problem(response, 405, "method-not-allowed")
+        assert method.upper() in response.headers["Allow"]
     assert not fake.calls
 
 
@@ -89,25 +89,25 @@ def test_only_json_is_read(fake: FakeBilling, wallet: Wallet, path: str) -> None
         "text/plain",
         "multipart/form-data; boundary=b",
     ):
-        answer = wallet.send(PATHS[path], path, data="a=1", content_type=content_type)
-        assert_problem(answer, 415, "unsupported-media-type")
+        response = wallet.send(PATHS[path], path, data="a=1", content_type=content_type)
+        assert_problem(response, 415, "unsupported-media-type")
         if path == CUSTOMER:
             continue
         # Nothing was sent that could be of the wrong type.
-        answer = wallet.send(PATHS[path], path, data=b"", content_type=content_type)
-        assert_problem(answer, 400, "invalid-request")
+        response = wallet.send(PATHS[path], path, data=b"", content_type=content_type)
+        assert_problem(response, 400, "invalid-request")
     assert not fake.calls
     assert all_rows() == before
 
 
 def test_a_customer_is_made_with_or_without_a_body(fake: FakeBilling, wallet: Wallet) -> None:
-    answers = [
+    responses = [
         wallet.send("post", CUSTOMER),
         wallet.post(CUSTOMER, {}),
         wallet.send("post", CUSTOMER, data=b"", content_type="text/plain"),
     ]
-    assert [answer.status for answer in answers] == [200] * 3
-    assert len({answer.body["paymentsCustomerId"] for answer in answers}) == 1
+    assert [response.status for response in responses] == [200] * 3
+    assert len({response.body["paymentsCustomerId"] for response in responses}) == 1
     assert fake.calls["create_customer"] == 1
 
 
@@ -115,9 +115,9 @@ def test_the_rate_limit_counts_each_user_separately(
     fake: FakeBilling, wallet: Wallet, user: User, settings: Any
 ) -> None:
     settings.BILLING_RATE = "3/hour"
-    answers = [_ask(wallet, path, method) for path, method in PATHS.items()]
-    assert [answer.status for answer in answers[:3]] == [200, 200, 402]
-    assert_problem(answers[3], 429, "too-many-requests")
-    assert 3_000 < int(answers[3].headers["Retry-After"]) <= 3_601
+    results = [_ask(wallet, path, method) for path, method in PATHS.items()]
+    assert [response.status for response in results[:3]] == [200, 200, 402]
+    assert_problem(results[3], 429, "too-many-requests")
+    assert 3_000 < int(results[3].headers["Retry-After"]) <= 3_601
     assert wallet_of(UserFactory.create()).send("post", CUSTOMER).status == 200
     assert Wallet(wallet.token, network_address()).send("post", CUSTOMER).status == 429

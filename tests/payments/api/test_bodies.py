@@ -31,8 +31,8 @@ FAULTS: dict[str, list[Any]] = {
 def test_each_fault_is_named_by_its_pointer(fake: FakeBilling, wallet: Wallet, pointer: str) -> None:
     before = all_rows()
     for value in FAULTS[pointer]:
-        answer = wallet.post(UPSERT, with_member(GOOD, pointer, value))
-        members = assert_problem(answer, 400, "invalid-request")
+        response = wallet.post(UPSERT, with_member(GOOD, pointer, value))
+        members = assert_problem(response, 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
     assert all_rows() == before
     assert not fake.calls
@@ -42,8 +42,8 @@ def test_each_fault_is_named_by_its_pointer(fake: FakeBilling, wallet: Wallet, p
 def test_the_error_for_an_invalid_currency_has_an_example(
     fake: FakeBilling, wallet: Wallet, currency: Any
 ) -> None:
-    answer = wallet.post(UPSERT, {**GOOD, "currency": currency})
-    (fault,) = assert_problem(answer, 400, "invalid-request")["errors"]
+    response = wallet.post(UPSERT, {**GOOD, "currency": currency})
+    (fault,) = assert_problem(response, 400, "invalid-request")["errors"]
     assert fault["detail"] == "Send three letters, such as usd."
 
 

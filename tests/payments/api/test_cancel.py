@@ -78,10 +78,10 @@ def test_a_missing_or_contradictory_choice_ends_nothing(
     running: Payer, wallet: Wallet, nothing_happens: NothingHappens
 ) -> None:
     with nothing_happens():
-        answers = {name: delete(wallet, *fault) for name, fault in FAULTS.items()}
-    assert {name: answer.status for name, answer in answers.items()} == dict.fromkeys(FAULTS, 400)
-    for name, answer in answers.items():
-        members = assert_problem(answer, 400, "invalid-request")
+        results = {name: delete(wallet, *fault) for name, fault in FAULTS.items()}
+    assert {name: response.status for name, response in results.items()} == dict.fromkeys(FAULTS, 400)
+    for name, response in results.items():
+        members = assert_problem(response, 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == ["/cancelImmediately"], name
 
 

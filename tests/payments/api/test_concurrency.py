@@ -24,18 +24,18 @@ def _no_rate(settings: Any) -> None:
 
 
 def _answers(calls: list[Any]) -> list[Answer]:
-    return [answer for answer in at_once(calls) if isinstance(answer, Answer)]
+    return [result for result in at_once(calls) if isinstance(result, Answer)]
 
 
 def _distinct(answers: list[Answer], path: str) -> list[dict[str, Any]]:
-    bodies = {json.dumps(as_specified(answer, path), sort_keys=True) for answer in answers}
+    bodies = {json.dumps(as_specified(response, path), sort_keys=True) for response in answers}
     return [json.loads(text) for text in bodies]
 
 
 def test_many_concurrent_requests_create_one_customer(double: DoubleAccount, wallet: Wallet) -> None:
-    answers = _answers([partial(wallet.send, "post", CUSTOMER)] * MANY)
-    assert len(answers) == MANY
-    (body,) = _distinct(answers, CUSTOMER)
+    results = _answers([partial(wallet.send, "post", CUSTOMER)] * MANY)
+    assert len(results) == MANY
+    (body,) = _distinct(results, CUSTOMER)
     (made,) = double.v1.customers.list({"limit": 100}).data
     assert made.id == body["paymentsCustomerId"] == Customer.objects.get().stripe_customer_id
     assert not BillingOperation.objects.exclude(status="done").exists()
@@ -44,9 +44,9 @@ def test_many_concurrent_requests_create_one_customer(double: DoubleAccount, wal
 def test_many_concurrent_requests_create_one_subscription(
     double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
-    answers = _answers([partial(upsert, wallet, amount)] * MANY)
-    assert len(answers) == MANY
-    (body,) = _distinct(answers, UPSERT)
+    results = _answers([partial(upsert, wallet, amount)] * MANY)
+    assert len(results) == MANY
+    (body,) = _distinct(results, UPSERT)
     (made,) = double.v1.subscriptions.list({"status": "all", "limit": 100}).data
     assert made.id == body["subscriptionId"] == Subscription.objects.get().stripe_subscription_id
     assert len(made["items"].data) == 1
@@ -61,11 +61,11 @@ def test_many_concurrent_requests_cancel_one_subscription(
     double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
     as_specified(upsert(wallet, amount), UPSERT)
-    answers = _answers([partial(cancel, wallet, immediately=True)] * MANY)
-    assert len(answers) == MANY
-    successes = [answer for answer in answers if answer.status == 200]
+    responses = _answers([partial(cancel, wallet, immediately=True)] * MANY)
+    assert len(responses) == MANY
+    successes = [response for response in responses if response.status == 200]
     assert _distinct(successes, CANCEL)[0]["cancelledInstantly"] is True
     # Who comes after the end finds nothing to cancel.
-    assert {answer.status for answer in answers} <= {200, 404}
+    assert {response.status for response in responses} <= {200, 404}
     assert Subscription.objects.get().status == "canceled"
     assert double.v1.refunds.list().data == []

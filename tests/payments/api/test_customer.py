@@ -52,8 +52,8 @@ def test_a_body_that_is_not_json_creates_nothing(
     fake: FakeBilling, wallet: Wallet, content_type: str, body: bytes, status: int, code: str
 ) -> None:
     before = all_rows()
-    answer = wallet.send("post", CUSTOMER, data=body, content_type=content_type)
-    assert_problem(answer, status, code)
+    response = wallet.send("post", CUSTOMER, data=body, content_type=content_type)
+    assert_problem(response, status, code)
     assert all_rows() == before
     assert not fake.calls
 
@@ -79,10 +79,10 @@ def test_each_user_has_a_customer_of_their_own(double: DoubleAccount, wallet: Wa
 def test_a_setup_intents_secret_is_new_and_not_stored(
     double: DoubleAccount, wallet: Wallet, slash: str
 ) -> None:
-    answers = [wallet.send("get", SETUP_INTENT + slash) for _ in range(2)]
-    secrets = [as_specified(answer, SETUP_INTENT)["clientSecret"] for answer in answers]
+    responses = [wallet.send("get", SETUP_INTENT + slash) for _ in range(2)]
+    secrets = [as_specified(response, SETUP_INTENT)["clientSecret"] for response in responses]
     assert len(set(secrets)) == 2
-    assert {answer.headers["Cache-Control"] for answer in answers} == {"no-store"}
+    assert {response.headers["Cache-Control"] for response in responses} == {"no-store"}
     for secret in secrets:
         intent = double.v1.setup_intents.retrieve(secret.split("_secret_")[0])
         assert (intent.client_secret, intent.customer) == (secret, Customer.objects.get().stripe_customer_id)
@@ -94,9 +94,9 @@ def test_an_unreachable_stripe_is_a_503_and_a_repeat_finishes_the_operation(
     fake: FakeBilling, wallet: Wallet, method: str, path: str
 ) -> None:
     with fake.away():
-        answer = wallet.send(method, path)
-    assert_problem(answer, 503, "billing-unavailable")
-    assert answer.headers["Retry-After"] == "5"
+        response = wallet.send(method, path)
+    assert_problem(response, 503, "billing-unavailable")
+    assert response.headers["Retry-After"] == "5"
     assert not Customer.objects.exists()
     as_specified(wallet.send(method, path), path)
     assert BillingOperation.objects.get().status == "done"
@@ -107,8 +107,8 @@ def test_a_head_request_creates_no_setup_intent(
 ) -> None:
     headers = {"Authorization": f"Bearer {wallet.token}"}
     with nothing_happens():
-        answer = Client(REMOTE_ADDR=wallet.address).head(SETUP_INTENT, headers=headers)
-    assert answer.status_code == 405
+        response = Client(REMOTE_ADDR=wallet.address).head(SETUP_INTENT, headers=headers)
+    assert response.status_code == 405
 
 
 def test_setup_intents_and_card_pages_are_limited_per_user_and_day(
@@ -120,9 +120,9 @@ def test_setup_intents_and_card_pages_are_limited_per_user_and_day(
     with nothing_happens():
         # From another network, too.
         for caller in (wallet, Wallet(wallet.token, network_address())):
-            answer = caller.send("get", SETUP_INTENT)
-            assert_problem(answer, 429, "too-many-requests")
-            assert 3600 < int(answer.headers["Retry-After"]) <= 86_401
+            response = caller.send("get", SETUP_INTENT)
+            assert_problem(response, 429, "too-many-requests")
+            assert 3600 < int(response.headers["Retry-After"]) <= 86_401
             assert_problem(caller.post(CARD_PAGE, BACK), 429, "too-many-requests")
     # What tests no card is not limited so, and other users have their own.
     as_specified(wallet.send("post", CUSTOMER), CUSTOMER)

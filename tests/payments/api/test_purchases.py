@@ -38,9 +38,9 @@ def test_packs_are_listed_with_all_that_they_give(
     wallet: Wallet, pack: CreditPack, rates: dict[str, int], slash: str
 ) -> None:
     CreditPack.objects.exclude(pk=pack.pk).update(is_offered=False)
-    answer = wallet.send("get", PACKS + slash)
-    assert answer.status == 200
-    (row,) = answer.body["packs"]
+    response = wallet.send("get", PACKS + slash)
+    assert response.status == 200
+    (row,) = response.body["packs"]
     assert row == {
         "pack": pack.code,
         "currency": "usd",
@@ -49,7 +49,7 @@ def test_packs_are_listed_with_all_that_they_give(
         "credits": pack.amount_minor * rates["usd"] // 100 + pack.bonus_credits,
         "bonusCredits": pack.bonus_credits,
     }
-    by_currency = {row["currency"]: row for row in answer.body["currencies"]}
+    by_currency = {row["currency"]: row for row in response.body["currencies"]}
     assert {name: row["creditsPerMajorUnit"] for name, row in by_currency.items()} == rates
     assert by_currency["gbp"]["minimum"] == 30
 
@@ -92,9 +92,9 @@ def test_a_failed_payment_is_402_with_the_data_that_the_wallet_needs(
     double: DoubleAccount, payer: Payer, wallet: Wallet, pack: CreditPack, card: str, code: str, member: str
 ) -> None:
     double.capture(payer.customer.stripe_customer_id, card)
-    answer = buy(wallet, {"pack": pack.code})
-    assert_problem(answer, 402, code)
-    assert answer.body[member]
+    response = buy(wallet, {"pack": pack.code})
+    assert_problem(response, 402, code)
+    assert response.body[member]
 
 
 def test_other_bodies_are_refused(payer: Payer, wallet: Wallet, nothing_happens: NothingHappens) -> None:

@@ -20,16 +20,16 @@ def test_an_active_subscription_reports_costs_period_and_no_action(
     upsert(wallet, 2550)
     process_all_events(double)
     row = payer.subscription
-    answer = wallet.send("get", PATH + slash)
-    assert answer.status == 200
-    assert answer.body == {
+    response = wallet.send("get", PATH + slash)
+    assert response.status == 200
+    assert response.body == {
         "subscriptionId": row.stripe_subscription_id,
         "status": "active",
         "currency": "usd",
         "subscriptionCost": 2550,
         "paidCost": 2550,
         "nextCost": 2550,
-        "nextCostAt": answer.body["nextCostAt"],
+        "nextCostAt": response.body["nextCostAt"],
         "currentPeriodEnd": int(row.current_period_end.timestamp()),
         "cancelAtEndOfBillingPeriod": False,
         "openCost": 0,
@@ -41,7 +41,7 @@ def test_an_active_subscription_reports_costs_period_and_no_action(
         "endsAt": None,
         "otherSubscriptions": [],
     }
-    assert answer.headers["Cache-Control"] == "no-store"
+    assert response.headers["Cache-Control"] == "no-store"
 
 
 def test_without_a_subscription_there_is_none_to_report(payer: Payer, wallet: Wallet) -> None:

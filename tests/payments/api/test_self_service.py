@@ -36,10 +36,10 @@ def _submit(url: str, card: str) -> None:
 
 
 def test_a_card_captured_on_stripes_page_pays_the_subscription(double: DoubleAccount, wallet: Wallet) -> None:
-    answer = wallet.post(CARD_PAGE, BACK)
-    assert answer.status == 200
-    assert answer.headers["Cache-Control"] == "no-store"
-    _submit(answer.body["url"], VISA)
+    response = wallet.post(CARD_PAGE, BACK)
+    assert response.status == 200
+    assert response.headers["Cache-Control"] == "no-store"
+    _submit(response.body["url"], VISA)
     assert upsert(wallet, 2550).status == 200
 
 
@@ -129,9 +129,9 @@ def test_the_address_for_receipts_is_kept_at_stripe_alone_and_forgotten_on_reque
 def test_the_card_is_read_at_stripe_and_kept_nowhere_here(
     double: DoubleAccount, payer: Payer, wallet: Wallet
 ) -> None:
-    answer = wallet.send("get", CARD)
-    assert answer.headers["Cache-Control"] == "no-store"
-    card = answer.body["card"]
+    response = wallet.send("get", CARD)
+    assert response.headers["Cache-Control"] == "no-store"
+    card = response.body["card"]
     assert (card["brand"], card["last4"]) == ("visa", "4242")
     before = all_rows()
     assert wallet.send("get", CARD).body == {"card": card}

@@ -75,12 +75,12 @@ def test_a_changed_amount_is_shown_at_once_and_collected_later(
 def test_an_end_with_the_period_is_switched_on_off_and_on(
     double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
-    answers = []
+    results = []
     for cancels in (False, True, False, True):
-        answers.append(as_specified(upsert(wallet, amount, cancelAtEndOfBillingPeriod=cancels), UPSERT))
+        results.append(as_specified(upsert(wallet, amount, cancelAtEndOfBillingPeriod=cancels), UPSERT))
         (subscription,) = double.v1.subscriptions.list().data
         assert (subscription.status, subscription.cancel_at_period_end) == ("active", cancels)
-    assert answers.count(answers[0]) == 4
+    assert results.count(results[0]) == 4
     # Left out, it means false, and resumes.
     upsert(wallet, amount)
     assert not double.v1.subscriptions.list().data[0].cancel_at_period_end
@@ -103,8 +103,8 @@ def test_without_a_card_the_error_requires_one(
 ) -> None:
     as_specified(wallet.send("get", SETUP_INTENT), SETUP_INTENT)
     with nothing_happens():
-        answer = upsert(wallet, 2550)
-    assert assert_problem(answer, 402, "payment-method-required") == {}
+        response = upsert(wallet, 2550)
+    assert assert_problem(response, 402, "payment-method-required") == {}
 
 
 def test_a_new_user_without_a_card_becomes_a_customer_and_nothing_more(
@@ -161,8 +161,10 @@ def test_less_than_can_be_charged_is_refused_with_the_least(
     payer: Payer, wallet: Wallet, nothing_happens: NothingHappens, currency: str, least: int
 ) -> None:
     with nothing_happens():
-        answers = [upsert(wallet, cost, currency=currency) for cost in (1, least - 1)]
-    assert [assert_problem(answer, 400, "amount-too-small") for answer in answers] == [{"minimum": least}] * 2
+        responses = [upsert(wallet, cost, currency=currency) for cost in (1, least - 1)]
+    assert [assert_problem(response, 400, "amount-too-small") for response in responses] == [
+        {"minimum": least}
+    ] * 2
     as_specified(upsert(wallet, least, currency=currency), UPSERT)
 
 
@@ -221,11 +223,11 @@ def test_any_failure_of_stripe_ends_in_503_or_success_and_one_charge(
     double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int, fault: str
 ) -> None:
     FAULTS[fault](double.controls)
-    answer = upsert(wallet, amount)
+    response = upsert(wallet, amount)
     double.controls.clear_faults()
-    if answer.status != 200:
-        assert_problem(answer, 503, "billing-unavailable")
-        assert answer.headers["Retry-After"] in {"5", "60"}
+    if response.status != 200:
+        assert_problem(response, 503, "billing-unavailable")
+        assert response.headers["Retry-After"] in {"5", "60"}
     body = as_specified(upsert(wallet, amount), UPSERT)
     (subscription,) = double.v1.subscriptions.list({"status": "all"}).data
     assert subscription.id == body["subscriptionId"]
@@ -252,15 +254,15 @@ def test_the_error_for_a_cost_in_major_units_names_the_number_to_send(
     double: DoubleAccount, wallet: Wallet
 ) -> None:
     for sent, minor in ((25.5, 2550), ("25.50", 2550), (0.99, 99), (1234.56, 123456)):
-        answer = wallet.post(UPSERT, {"subscriptionCost": sent})
-        assert answer.status == 400
-        assert f"is {minor}." in answer.body["errors"][0]["detail"]
+        response = wallet.post(UPSERT, {"subscriptionCost": sent})
+        assert response.status == 400
+        assert f"is {minor}." in response.body["errors"][0]["detail"]
     assert double.v1.subscriptions.list().data == []
     assert not BillingOperation.objects.exists()
 
 
 def test_the_error_for_an_ambiguous_fractional_cost_names_no_other_number(wallet: Wallet) -> None:
     for sent in ("2550.0", "2550", "1e3", "25.505", -25.5):
-        answer = wallet.post(UPSERT, {"subscriptionCost": sent})
-        assert answer.status == 400
-        assert "minor units" not in str(answer.body)
+        response = wallet.post(UPSERT, {"subscriptionCost": sent})
+        assert response.status == 400
+        assert "minor units" not in str(response.body)

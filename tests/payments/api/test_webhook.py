@@ -54,8 +54,8 @@ def body(event: dict[str, Any]) -> bytes:
 def test_a_signed_event_is_stored_as_the_bytes_that_were_signed(
     event: dict[str, Any], body: bytes, path: str
 ) -> None:
-    answer = _post(body, signature(body), path)
-    assert (answer.status_code, answer.json()) == (200, {"received": True})
+    response = _post(body, signature(body), path)
+    assert (response.status_code, response.json()) == (200, {"received": True})
     row = StripeEvent.objects.get()
     assert bytes(row.raw_body) == body
     assert (row.stripe_event_id, row.type, row.status) == (event["id"], event["type"], "received")
@@ -118,9 +118,9 @@ FORGERIES: dict[str, Callable[[bytes], tuple[bytes, str | None]]] = {
 def test_a_forgery_is_refused_and_leaves_no_row(body: bytes, forgery: str) -> None:
     before = all_rows()
     forged, header = FORGERIES[forgery](body)
-    answer = _post(forged, header)
-    assert answer.status_code == 400
-    assert (answer.json()["code"], answer.headers["Content-Type"]) == (
+    response = _post(forged, header)
+    assert response.status_code == 400
+    assert (response.json()["code"], response.headers["Content-Type"]) == (
         "webhook-refused",
         "application/problem+json",
     )
@@ -150,8 +150,8 @@ def test_a_forgery_is_refused_and_leaves_no_row(body: bytes, forgery: str) -> No
     ids=lambda content: content[:24].decode(),
 )
 def test_a_signed_body_that_is_not_an_event_is_refused(content: bytes) -> None:
-    answer = _post(content, signature(content))
-    assert (answer.status_code, answer.json()["code"]) == (400, "webhook-refused")
+    response = _post(content, signature(content))
+    assert (response.status_code, response.json()["code"]) == (400, "webhook-refused")
     assert not StripeEvent.objects.exists()
 
 
@@ -191,8 +191,8 @@ def test_without_a_secret_every_webhook_is_refused(body: bytes, settings: Any) -
 def test_a_second_delivery_returns_200_and_is_not_stored(body: bytes, fake: FakeBilling) -> None:
     _post(body, signature(body))
     before = all_rows()
-    answers = [_post(body, signature(body)) for _ in range(3)]
-    assert [answer.status_code for answer in answers] == [200] * 3
+    responses = [_post(body, signature(body)) for _ in range(3)]
+    assert [response.status_code for response in responses] == [200] * 3
     assert all_rows() == before
 
 

@@ -351,7 +351,7 @@ class TestPrices:
             answer = standing.report(user=running.user, now=double.now())
             settings.STRIPE_API_BASE = double.server.url
             set_billing_client(None)
-            return answer
+            return result
 
         never = without_stripe()
         assert (never.next_minor, never.previewed_at, never.paid_minor) == (None, None, amount)

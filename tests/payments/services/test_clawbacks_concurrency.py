@@ -45,8 +45,8 @@ def test_refunds_and_disputes_are_clawed_back_once_by_concurrent_workers(
     )
     calls += [partial(sweep, now=double.now()) for sweep in sweeps] * 2
 
-    answers = at_once(random.sample(calls, len(calls)))
-    assert [answer for answer in answers if isinstance(answer, DomainError)] == []
+    results = at_once(random.sample(calls, len(calls)))
+    assert [result for result in results if isinstance(result, DomainError)] == []
     # The delayed caller retries.
     events.process_due(now=double.now() + timedelta(hours=1))
     repairs.claw_back_missed_money(now=double.now())

@@ -79,8 +79,8 @@ def test_sixteen_workers_with_repeated_and_renumbered_events_pay_out_once(
     rows = [receive_event(webhook_body(event), now=double.now()) for event in double.events("invoice.paid")]
     assert len(rows) == 4
     calls = [partial(events.process, event_id=row.pk, now=double.now()) for row in rows * 4]
-    answers = at_once(random.sample(calls, len(calls)))
-    assert sum(answer is True for answer in answers) <= len(rows)
+    results = at_once(random.sample(calls, len(calls)))
+    assert sum(result is True for result in results) <= len(rows)
     events.process_due(now=double.now() + timedelta(hours=1))
     assert not StripeEvent.objects.exclude(status="processed").exists()
     assert Payout.objects.count() == CreditEntry.objects.count() == 1
@@ -110,8 +110,8 @@ def test_one_invoice_in_two_open_transactions_is_one_payout(double: DoubleAccoun
             assert payout is not None
             return payout.pk
 
-    answers = at_once([apply] * 8)
-    assert set(answers) == {Payout.objects.get().pk}
+    results = at_once([apply] * 8)
+    assert set(results) == {Payout.objects.get().pk}
     assert CreditEntry.objects.count() == 1
 
 

@@ -367,9 +367,9 @@ def test_many_equal_requests_charge_once(
     double: DoubleAccount, payer: Payer, pack: CreditPack, rates: dict[str, int], key: str
 ) -> None:
     call = partial(purchases.buy, user=payer.user, order=order_of(pack), key=key, now=double.now())
-    answers = at_once([call] * 16)
-    paid = [answer for answer in answers if isinstance(answer, Purchase)]
-    assert {answer.pk for answer in paid} == {Purchase.objects.get().pk}
-    assert all(answer.retry_after for answer in answers if isinstance(answer, DomainError))
+    results = at_once([call] * 16)
+    paid = [result for result in results if isinstance(result, Purchase)]
+    assert {result.pk for result in paid} == {Purchase.objects.get().pk}
+    assert all(result.retry_after for result in results if isinstance(result, DomainError))
     assert (payer.balance, _charged(double)) == (_worth(pack, rates), [pack.amount_minor])
     assert len(double.v1.invoices.list().data) == 1

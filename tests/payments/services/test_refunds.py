@@ -204,10 +204,10 @@ def test_support_previews_the_clawback_and_sends_exactly_that_refund(
     assert "the credits to take back have changed" in messages_of(other)
     assert everything() == before
 
-    answer = clerk.post(url, sent, follow=True)
-    assert "is being refunded by Stripe" in messages_of(answer)
+    response = clerk.post(url, sent, follow=True)
+    assert "is being refunded by Stripe" in messages_of(response)
     refund = Refund.objects.get()
-    assert answer.redirect_chain[-1][0] == f"/admin/payments/refund/{refund.pk}/change/"
+    assert response.redirect_chain[-1][0] == f"/admin/payments/refund/{refund.pk}/change/"
     assert refund.amount_minor == 1
     after = everything()
     clerk.post(url, sent)

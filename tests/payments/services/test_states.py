@@ -197,18 +197,18 @@ def test_the_tables_of_states_are_true_and_every_owner_gets_back_to_active(
     for case in cases:
         _capture(case.payer, CARDS[case.card])
         assert customers.setup_secret(user=case.payer.user, now=now).startswith("seti_")
-        answer = ACTS[case.act](case.payer)
+        result = ACTS[case.act](case.payer)
         if case.act == "upsert":
             by_card.append(
-                {"state": f"`{case.state}`", "the newest card": case.card, "upsert answers": answer}
+                {"state": f"`{case.state}`", "the newest card": case.card, "upsert answers": result}
             )
         else:
-            by_state[case.state][case.act] = answer
-            answer = _upsert(case.payer)
-        last.append((case, answer))
+            by_state[case.state][case.act] = result
+            result = _upsert(case.payer)
+        last.append((case, result))
     # Last those for whom time has to pass.
-    for case, answer in sorted(last, key=lambda item: "trialing" in item[1]):
-        way = _come_back(double, case, answer)
+    for case, result in sorted(last, key=lambda item: "trialing" in item[1]):
+        way = _come_back(double, case, result)
         if case.act == "upsert":
             row = next(
                 row

@@ -35,9 +35,9 @@ def test_equal_requests_wait_for_the_one_that_stripe_is_processing(
     if path == SUBSCRIPTIONS:
         call = partial(payer.with_card().upsert, amount)
     double.controls.slow(2, method="POST", path=path)
-    answers = at_once([call] * 4)
-    assert [answer for answer in answers if isinstance(answer, DomainError)] == []
-    assert [answer for answer in answers if answer != answers[0]] == []
+    results = at_once([call] * 4)
+    assert [result for result in results if isinstance(result, DomainError)] == []
+    assert [result for result in results if result != results[0]] == []
     assert not BillingOperation.objects.exclude(status="done").exists()
 
 
@@ -45,9 +45,9 @@ def test_different_requests_succeed_or_get_409_and_one_of_them_is_in_force(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     requests = [(amount + step, random.choice([True, False])) for step in range(16)]
-    answers = at_once([partial(payer.upsert, cost, cancels=cancels) for cost, cancels in requests])
-    refusals = [answer for answer in answers if isinstance(answer, DomainError)]
-    assert len(refusals) < len(answers)
+    results = at_once([partial(payer.upsert, cost, cancels=cancels) for cost, cancels in requests])
+    refusals = [result for result in results if isinstance(result, DomainError)]
+    assert len(refusals) < len(results)
     assert {type(refusal) for refusal in refusals} <= {BillingInProgress}
     assert all(refusal.retry_after for refusal in refusals)
     made = Subscription.objects.get()
@@ -80,9 +80,9 @@ def test_concurrent_retries_pay_an_open_invoice_once(double: DoubleAccount, user
     assert isinstance(refusal, DomainError)
     (card,) = double.v1.payment_methods.list({"customer": payer.customer.stripe_customer_id}).data
     double.controls.change_card(card.id, decline_code=None)
-    answers = at_once([partial(payer.upsert, amount)] * 16)
+    results = at_once([partial(payer.upsert, amount)] * 16)
     made = Subscription.objects.get()
-    assert [answer for answer in answers if answer != made] == []
+    assert [result for result in results if result != made] == []
     assert made.status == "active"
     charges = [charge for charge in double.v1.charges.list().data if charge.status == "succeeded"]
     assert [charge.amount for charge in charges] == [amount]

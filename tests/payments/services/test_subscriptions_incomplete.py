@@ -70,8 +70,8 @@ def test_another_card_is_tried_at_once_before_its_webhook_arrives(
     declined.with_card(VISA)
     assert declined.upsert(amount + more).status == "active"
     newest, _ = double.v1.payment_methods.list({"customer": declined.customer.stripe_customer_id}).data
-    answer = double.v1.customers.retrieve(declined.customer.stripe_customer_id)
-    assert answer.invoice_settings.default_payment_method == newest.id
+    result = double.v1.customers.retrieve(declined.customer.stripe_customer_id)
+    assert result.invoice_settings.default_payment_method == newest.id
 
 
 def test_a_card_captured_after_cancelling_pays_the_next_subscription(
@@ -87,14 +87,14 @@ def test_the_newer_of_two_cards_pays_in_any_order_of_their_events(
 ) -> None:
     declined.with_card(VISA)
     process_all_events(double)
-    answer = double.v1.subscriptions.retrieve(declined.subscription.stripe_subscription_id)
+    result = double.v1.subscriptions.retrieve(declined.subscription.stripe_subscription_id)
     newest, older = double.v1.payment_methods.list({"customer": declined.customer.stripe_customer_id}).data
-    assert (answer.default_payment_method, older.card.last4) == (newest.id, "0341")
+    assert (result.default_payment_method, older.card.last4) == (newest.id, "0341")
     first, _ = double.events("setup_intent.succeeded")
     double.controls.reissue(first.id)
     process_all_events(double)
-    answer = double.v1.subscriptions.retrieve(declined.subscription.stripe_subscription_id)
-    assert answer.default_payment_method == newest.id
+    result = double.v1.subscriptions.retrieve(declined.subscription.stripe_subscription_id)
+    assert result.default_payment_method == newest.id
 
 
 def test_an_unconfirmed_payment_returns_the_same_client_secret_again(

@@ -252,8 +252,8 @@ def test_concurrent_calls_that_cross_the_threshold_cause_one_purchase(
         place_hold(user=payer.user, credits=1, key=secrets.token_hex(8), debt_limit=0)
         return top_ups.run(now=now)
 
-    answers = at_once([call] * 16)
-    assert sum(answer for answer in answers if isinstance(answer, int)) >= 1
+    results = at_once([call] * 16)
+    assert sum(result for result in results if isinstance(result, int)) >= 1
     (automatic,) = Purchase.objects.exclude(pk=bought.pk)
     assert (automatic.status, _charged(double)) == ("paid", [1_000, 1_000])
     at_once([partial(top_ups.run, now=now + timedelta(minutes=5))] * 8)

@@ -31,9 +31,9 @@ def test_the_account_shows_the_held_part_of_the_balance(client: APIClient, profi
     Progress.objects.filter(user=user).update(cashback_remainder=1_234)
     place_hold(user=user, credits=held, key=secrets.token_hex(8), debt_limit=0)
 
-    answer = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}")
+    response = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}")
 
-    assert answer.json() == {
+    assert response.json() == {
         "profileAddress": profile.profile_address,
         "balance": balance,
         "held": held,
@@ -49,7 +49,7 @@ def test_the_account_shows_the_held_part_of_the_balance(client: APIClient, profi
         "checkInDropsLimitedBy": "nothing",
         "checkInDropsHint": "",
     }
-    assert answer["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "no-store"
 
 
 def test_the_account_shows_the_smaller_debt_limit(client: APIClient, profile: Profile) -> None:
@@ -60,16 +60,16 @@ def test_the_account_shows_the_smaller_debt_limit(client: APIClient, profile: Pr
     for earned, limit in ((0, 0), (7, 7), (1_000, of_badge)):
         if earned:
             entries.grant(user=user, credits=earned, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
-        answer = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}")
-        assert answer.json()["debtLimit"] == limit
+        response = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}")
+        assert response.json()["debtLimit"] == limit
 
 
 def test_the_served_chain_is_public(client: APIClient) -> None:
-    answer = client.get("/api/service")
+    response = client.get("/api/service")
 
-    assert answer.status_code == 200
-    assert answer.json()["chainId"] == get_chain().id
-    assert answer.json()["relayerUrl"] == f"{settings.PUBLIC_URL}/api/lsp15"
+    assert response.status_code == 200
+    assert response.json()["chainId"] == get_chain().id
+    assert response.json()["relayerUrl"] == f"{settings.PUBLIC_URL}/api/lsp15"
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,10 @@ def test_the_account_shows_when_a_new_amount_is_charged(
         period_end=subscription.current_period_end,
     )
 
-    answer = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}").json()
+    result = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}").json()
 
     starts = int(subscription.current_period_end.timestamp())
-    assert answer["subscriptionAmountFrom"] == (starts if counts_later else -1)
+    assert result["subscriptionAmountFrom"] == (starts if counts_later else -1)
 
 
 def test_the_account_explains_zeros_in_the_drop_table(client: APIClient, profile: Profile) -> None:

@@ -43,10 +43,10 @@ def read(client: APIClient, access: str) -> Read:
     """Return what reads a path as the signed-in user and sees it answered."""
 
     def ask(path: str = PATH, **query: Any) -> dict[str, Any]:
-        answer = client.get(path, query, HTTP_AUTHORIZATION=f"Bearer {access}")
-        assert answer.status_code == 200, answer.content
-        assert answer["Cache-Control"] == "no-store"
-        body: dict[str, Any] = answer.json()
+        response = client.get(path, query, HTTP_AUTHORIZATION=f"Bearer {access}")
+        assert response.status_code == 200, response.content
+        assert response["Cache-Control"] == "no-store"
+        body: dict[str, Any] = response.json()
         return body
 
     return ask
@@ -323,9 +323,9 @@ def cursor_at(position: str) -> dict[str, str]:
 def test_an_invalid_limit_or_cursor_is_refused_by_name(
     client: APIClient, access: str, name: str, query: dict[str, str]
 ) -> None:
-    answer = client.get(f"/api/user/{name}", query, HTTP_AUTHORIZATION=f"Bearer {access}")
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
-    assert next(iter(query)) in answer.json()["errors"][0]["pointer"]
+    response = client.get(f"/api/user/{name}", query, HTTP_AUTHORIZATION=f"Bearer {access}")
+    assert (response.status_code, response.json()["code"]) == (400, "invalid-request")
+    assert next(iter(query)) in response.json()["errors"][0]["pointer"]
 
 
 @pytest.mark.parametrize("name", ["dashboardInfo", "earnings", "transactions"])
@@ -335,8 +335,8 @@ def test_a_user_does_not_see_the_history_of_another(
     other = User.objects.create(username="other", profile_address="0x" + "Ab" * 20)
     earned(other, 3)
     relayed(other, 3)
-    answer = client.get(f"/api/user/{name}/", HTTP_AUTHORIZATION=f"Bearer {access}").json()
-    shown = [answer.get(member) for member in ("results", "earningHistory", "transactionHistory")]
+    result = client.get(f"/api/user/{name}/", HTTP_AUTHORIZATION=f"Bearer {access}").json()
+    shown = [result.get(member) for member in ("results", "earningHistory", "transactionHistory")]
     assert not any(shown)
     assert client.get(f"/api/user/{name}").status_code == 401
     assert client.post(f"/api/user/{name}", HTTP_AUTHORIZATION=f"Bearer {access}").status_code == 405

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.django_db
 
 
 def read(client: APIClient, access: str, name: str = "home") -> dict[str, Any]:
-    answer = client.get(f"/api/user/{name}", HTTP_AUTHORIZATION=f"Bearer {access}")
-    assert answer.status_code == 200, answer.content
-    assert answer["Cache-Control"] == "no-store"
-    body: dict[str, Any] = answer.json()
+    response = client.get(f"/api/user/{name}", HTTP_AUTHORIZATION=f"Bearer {access}")
+    assert response.status_code == 200, response.content
+    assert response["Cache-Control"] == "no-store"
+    body: dict[str, Any] = response.json()
     return body
 
 

@@ -24,11 +24,11 @@ def pages(client: APIClient, access: str, **query: Any) -> list[list[dict[str, A
     """Read all pages."""
     read, address = [], f"{PATH}?limit={query.get('limit', 25)}"
     while address:
-        answer = client.get(address, HTTP_AUTHORIZATION=f"Bearer {access}")
-        assert answer.status_code == 200, answer.content
-        assert answer["Cache-Control"] == "no-store"
-        read.append(answer.json()["results"])
-        address = answer.json()["next"]
+        response = client.get(address, HTTP_AUTHORIZATION=f"Bearer {access}")
+        assert response.status_code == 200, response.content
+        assert response["Cache-Control"] == "no-store"
+        read.append(response.json()["results"])
+        address = response.json()["next"]
     return read
 
 
@@ -89,10 +89,10 @@ def test_others_rows_are_not_shown(client: APIClient, access: str, user: User) -
     ],
 )
 def test_an_invalid_cursor_is_refused(client: APIClient, access: str, query: str) -> None:
-    answer = client.get(f"{PATH}?{query}", HTTP_AUTHORIZATION=f"Bearer {access}")
+    response = client.get(f"{PATH}?{query}", HTTP_AUTHORIZATION=f"Bearer {access}")
 
-    assert answer.status_code == 400
-    assert answer.json()["code"] == "invalid-request"
+    assert response.status_code == 400
+    assert response.json()["code"] == "invalid-request"
 
 
 def test_the_timeline_needs_a_token(client: APIClient) -> None:

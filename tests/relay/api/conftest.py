@@ -50,8 +50,8 @@ class Wallet:
             options = {"data": b"", "content_type": "application/json", **options}
         client = Client(raise_request_exception=False, REMOTE_ADDR=self.address)
         authorization = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        answer = getattr(client, method)(path, headers={**authorization, **(headers or {})}, **options)
-        return Answer(answer.status_code, answer.json(), answer.headers)
+        response = getattr(client, method)(path, headers={**authorization, **(headers or {})}, **options)
+        return Answer(response.status_code, response.json(), response.headers)
 
 
 def execute_body(call: RelayCall, **changes: Any) -> dict[str, Any]:

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("path", [EXECUTE, PREPARE, QUOTA, STATUS])
 def test_without_a_token_the_response_is_401(anonymous: Wallet, path: str) -> None:
-    answer = anonymous.post(path, {})
-    assert_problem(answer, 401, "not-authenticated")
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    response = anonymous.post(path, {})
+    assert_problem(response, 401, "not-authenticated")
+    assert response.headers["WWW-Authenticate"] == "Bearer"
 
 
 def test_a_bare_token_is_accepted(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
@@ -40,8 +40,8 @@ def test_a_bare_token_is_accepted(wallet: Wallet, new_call: Callable[..., RelayC
 def test_staff_without_a_profile_have_nothing_to_relay(path: str) -> None:
     client = APIClient(REMOTE_ADDR=network_address())
     client.force_authenticate(UserFactory.create(profile_address=None, is_staff=True))
-    answer = client.post(path, {}, format="json")
-    assert (answer.status_code, answer.json()["code"]) == (401, "not-authenticated")
+    response = client.post(path, {}, format="json")
+    assert (response.status_code, response.json()["code"]) == (401, "not-authenticated")
     assert RelayTransaction.objects.count() == 0
 
 

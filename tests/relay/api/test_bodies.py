@@ -60,15 +60,15 @@ def test_each_error_of_execute_has_its_pointer(wallet: Wallet, new_call: Callabl
     before = everything()
     for pointer, values in FAULTS.items():
         for value in values:
-            answer = wallet.post(EXECUTE, with_member(body, pointer, value))
-            (fault,) = assert_problem(answer, 400, "invalid-request")["errors"]
+            response = wallet.post(EXECUTE, with_member(body, pointer, value))
+            (fault,) = assert_problem(response, 400, "invalid-request")["errors"]
             assert (fault["pointer"], set(fault)) == (f"/{pointer}", {"pointer", "code", "detail"}), value
     assert everything() == before
 
 
 def test_all_errors_are_returned_at_once(wallet: Wallet) -> None:
-    answer = wallet.post(EXECUTE, {"keyManagerAddress": 1, "transaction": {"nonce": 1.5}})
-    members = assert_problem(answer, 400, "invalid-request")
+    response = wallet.post(EXECUTE, {"keyManagerAddress": 1, "transaction": {"nonce": 1.5}})
+    members = assert_problem(response, 400, "invalid-request")
     assert {fault["pointer"] for fault in members["errors"]} == {
         "/keyManagerAddress",
         "/transaction/abi",
@@ -92,8 +92,8 @@ def test_each_error_of_quota_has_its_pointer(wallet: Wallet, path: str) -> None:
     body = {"address": random_address(), "timestamp": 1_700_000_000, "signature": "0x" + "11" * 65}
     for pointer, values in QUOTA_FAULTS.items():
         for value in values:
-            answer = wallet.post(path, with_member(body, pointer, value))
-            (fault,) = assert_problem(answer, 400, "invalid-request")["errors"]
+            response = wallet.post(path, with_member(body, pointer, value))
+            (fault,) = assert_problem(response, 400, "invalid-request")["errors"]
             assert fault["pointer"] == f"/{pointer}", value
 
 
@@ -111,8 +111,8 @@ def test_each_error_of_transaction_status_has_its_pointer(wallet: Wallet) -> Non
         valid[:-1] + "g",
         valid + "\0",
     ):
-        answer = wallet.post(STATUS, with_member({"transactionHash": valid}, "transactionHash", value))
-        members = assert_problem(answer, 400, "invalid-request")
+        response = wallet.post(STATUS, with_member({"transactionHash": valid}, "transactionHash", value))
+        members = assert_problem(response, 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == ["/transactionHash"]
 
 
@@ -149,9 +149,9 @@ def test_the_detail_explains_why_a_body_is_not_read(wallet: Wallet) -> None:
         (b"\xff", "The body is not valid JSON."),
     ]
     for body, detail in cases:
-        answer = wallet.post(EXECUTE, body)
-        assert_problem(answer, 400, "invalid-request")
-        assert detail in answer.body["detail"]
+        response = wallet.post(EXECUTE, body)
+        assert_problem(response, 400, "invalid-request")
+        assert detail in response.body["detail"]
 
 
 def test_the_error_names_the_json_type_that_was_sent_instead_of_an_object(
@@ -177,10 +177,10 @@ PATHS = [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA]
 
 def test_a_body_that_is_not_an_object_is_refused(wallet: Wallet) -> None:
     for path in PATHS:
-        answers = {name: wallet.post(path, body) for name, body in NO_BODIES.items()}
-        assert {name: answer.status for name, answer in answers.items()} == dict.fromkeys(NO_BODIES, 400)
-        for answer in answers.values():
-            assert_problem(answer, 400, "invalid-request")
+        results = {name: wallet.post(path, body) for name, body in NO_BODIES.items()}
+        assert {name: response.status for name, response in results.items()} == dict.fromkeys(NO_BODIES, 400)
+        for response in results.values():
+            assert_problem(response, 400, "invalid-request")
 
 
 def test_other_methods_are_refused(wallet: Wallet) -> None:

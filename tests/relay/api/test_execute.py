@@ -38,10 +38,10 @@ def assert_problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
 
 
 def test_the_response_to_a_call_is_only_its_hash(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
-    answer = wallet.post(EXECUTE, execute_body(new_call()))
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    assert answer.body == {"transactionHash": Attempt.objects.get().transaction_hash}
-    assert RelayTransaction.objects.get().request_id == answer.headers["X-Request-ID"]
+    response = wallet.post(EXECUTE, execute_body(new_call()))
+    assert (response.status, response.headers["Content-Type"]) == (200, "application/json")
+    assert response.body == {"transactionHash": Attempt.objects.get().transaction_hash}
+    assert RelayTransaction.objects.get().request_id == response.headers["X-Request-ID"]
 
 
 NONCES: dict[str, Callable[[int], Any]] = {
@@ -58,11 +58,13 @@ def test_a_nonce_is_accepted_in_every_notation(
     wallet: Wallet, new_call: Callable[..., RelayCall], channel: int
 ) -> None:
     call = new_call(channel=channel)
-    answers = [
+    responses = [
         wallet.post(EXECUTE, execute_body(call, nonce=spell(call.relay_nonce))) for spell in NONCES.values()
     ]
-    assert [answer.status for answer in answers] == [200] * len(NONCES)
-    assert {answer.body["transactionHash"] for answer in answers} == {Attempt.objects.get().transaction_hash}
+    assert [response.status for response in responses] == [200] * len(NONCES)
+    assert {response.body["transactionHash"] for response in responses} == {
+        Attempt.objects.get().transaction_hash
+    }
     assert RelayTransaction.objects.get().relay_nonce == call.relay_nonce
 
 
@@ -71,8 +73,8 @@ def test_a_call_without_validity_timestamps_is_accepted_in_every_notation(
 ) -> None:
     spellings = [{}, *({"validityTimestamps": one} for one in (None, 0, "0", "0x0", "0x" + "0" * 64))]
     for channel, changes in enumerate(spellings):
-        answer = wallet.post(EXECUTE, execute_body(new_call(channel=channel), **changes))
-        assert answer.status == 200, answer.body
+        response = wallet.post(EXECUTE, execute_body(new_call(channel=channel), **changes))
+        assert response.status == 200, response.body
     assert list(RelayTransaction.objects.values_list("validity", flat=True)) == [0] * len(spellings)
 
 
@@ -119,8 +121,8 @@ def test_too_few_credits_are_a_402_with_the_numbers(
 
 def test_a_call_refused_by_the_chain_is_422(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
     payload = secrets.token_bytes(4) + bytes(32)
-    answer = wallet.post(EXECUTE, execute_body(new_call(payload=payload)))
-    members = assert_problem(answer, 422, "payload-function-not-supported")
+    response = wallet.post(EXECUTE, execute_body(new_call(payload=payload)))
+    members = assert_problem(response, 422, "payload-function-not-supported")
     assert members == {"selector": "0x" + payload[:4].hex()}
 
 
@@ -131,15 +133,15 @@ def test_a_temporary_error_is_a_503_with_retry_after(
     body = execute_body(new_call())
     if fault == "node away":
         with node_away():
-            answer = wallet.post(EXECUTE, body)
-        assert_problem(answer, 503, "chain-unavailable")
-        assert answer.headers["Retry-After"] == "2"
+            response = wallet.post(EXECUTE, body)
+        assert_problem(response, 503, "chain-unavailable")
+        assert response.headers["Retry-After"] == "2"
     else:
         Relayer.objects.update(is_active=False)
         settings.CHAIN_BLOCK_SECONDS, settings.RELAY_TRACK_SECONDS = 60, random.randint(2, 40)
-        answer = wallet.post(EXECUTE, body)
-        assert_problem(answer, 503, "relayers-busy")
-        assert answer.headers["Retry-After"] == str(settings.RELAY_TRACK_SECONDS + 1)
+        response = wallet.post(EXECUTE, body)
+        assert_problem(response, 503, "relayers-busy")
+        assert response.headers["Retry-After"] == str(settings.RELAY_TRACK_SECONDS + 1)
 
 
 def test_each_caller_has_a_rate_limit_of_its_own(
@@ -148,10 +150,10 @@ def test_each_caller_has_a_rate_limit_of_its_own(
     settings.RELAY_EXECUTE_RATE = "2/hour"
     body = execute_body(new_call())
     statuses = [wallet.post(EXECUTE, body).status for _ in range(2)]
-    answer = wallet.post(EXECUTE, body)
+    response = wallet.post(EXECUTE, body)
     assert statuses == [200, 200]
-    assert_problem(answer, 429, "too-many-requests")
-    assert 3_000 < int(answer.headers["Retry-After"]) <= 3_601
+    assert_problem(response, 429, "too-many-requests")
+    assert 3_000 < int(response.headers["Retry-After"]) <= 3_601
 
 
 def test_the_longest_payload_is_relayed_and_one_byte_more_is_not(
@@ -160,6 +162,6 @@ def test_the_longest_payload_is_relayed_and_one_byte_more_is_not(
     cap = settings.RELAY_MAX_PAYLOAD_BYTES
     call = new_call(payload=set_data_payload(b"\x01").ljust(cap, b"\0"))
     assert wallet.post(EXECUTE, execute_body(call)).status == 200
-    answer = wallet.post(EXECUTE, execute_body(call, abi="0x" + call.payload.hex() + "00"))
-    members = assert_problem(answer, 400, "invalid-request")
+    response = wallet.post(EXECUTE, execute_body(call, abi="0x" + call.payload.hex() + "00"))
+    members = assert_problem(response, 400, "invalid-request")
     assert [fault["pointer"] for fault in members["errors"]] == ["/transaction/abi"]

@@ -40,8 +40,11 @@ def test_a_signed_call_is_relayed_on_the_profiles_credits(
     new_call: Callable[..., RelayCall],
     settle: Callable[[], int],
 ) -> None:
-    answer = anonymous.post(LSP15_EXECUTE, lsp15_body(profile, new_call()))
-    assert (answer.status, answer.body) == (200, {"transactionHash": Attempt.objects.get().transaction_hash})
+    response = anonymous.post(LSP15_EXECUTE, lsp15_body(profile, new_call()))
+    assert (response.status, response.body) == (
+        200,
+        {"transactionHash": Attempt.objects.get().transaction_hash},
+    )
     assert settle() == 1
     row = RelayTransaction.objects.get()
     assert (row.status, row.user_id) == ("Success", user.pk)
@@ -79,11 +82,11 @@ def test_a_profile_that_never_signed_in_is_unknown(
     if is_closed:
         UserFactory.create(profile_address=other.profile_address, is_active=False)
     before = everything()
-    for answer in (
+    for response in (
         anonymous.post(LSP15_EXECUTE, lsp15_body(other, new_call())),
         anonymous.post(LSP15_QUOTA, quota_body(other)),
     ):
-        members = assert_problem(answer, 404, "profile-not-registered")
+        members = assert_problem(response, 404, "profile-not-registered")
         assert members == {"profile": other.profile_address}
     assert everything() == before
 
@@ -102,9 +105,9 @@ def test_the_quota_is_in_gas(anonymous: Wallet, user: User, profile: Profile, se
     start = timezone.now()
     set_allowance(user=user, credits=77, starts_at=start, ends_at=start + timedelta(days=30), renews=False)
     settings.CREDIT_WEI = 5 * 10**8
-    answer = anonymous.post(LSP15_QUOTA, quota_body(profile))
-    assert (answer.body["quota"], answer.body["totalQuota"]) == (5_000, 38)
-    assert answer.body["resetDate"] == int((start + timedelta(days=30)).timestamp())
+    response = anonymous.post(LSP15_QUOTA, quota_body(profile))
+    assert (response.body["quota"], response.body["totalQuota"]) == (5_000, 38)
+    assert response.body["resetDate"] == int((start + timedelta(days=30)).timestamp())
 
 
 def test_a_debt_is_a_negative_quota(anonymous: Wallet, user: User, profile: Profile) -> None:
@@ -147,11 +150,11 @@ def test_the_controllers_address_instead_of_the_profiles_is_named(
     signature = QUOTA_DIALECTS["the bare hash"](controller.address, timestamp, controller.private_key)
     quota = {"address": controller.address, "timestamp": timestamp, "signature": "0x" + signature.hex()}
     execute = {**execute_body(new_call()), "address": controller.address}
-    for answer, code in (
+    for response, code in (
         (anonymous.post(LSP15_QUOTA, quota), "profile-not-registered"),
         (anonymous.post(LSP15_EXECUTE, execute), "profile-not-registered"),
         (wallet.post(QUOTA, quota), "not-your-profile"),
         (wallet.post(EXECUTE, execute), "not-your-profile"),
     ):
-        assert answer.body["code"] == code
-        assert f"{controller.address} is the controller that sign" in answer.body["detail"]
+        assert response.body["code"] == code
+        assert f"{controller.address} is the controller that sign" in response.body["detail"]

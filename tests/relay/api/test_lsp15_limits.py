@@ -79,9 +79,9 @@ def test_without_redis_requests_without_a_token_are_refused(
     settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
     body = lsp15_body(profile, new_call()) if path == LSP15_EXECUTE else quota_body(profile)
     before = everything()
-    answer = post_without_token(path, body)
-    assert_problem(answer, 503, "service-unavailable")
-    assert answer.headers["Retry-After"] == "5"
+    response = post_without_token(path, body)
+    assert_problem(response, 503, "service-unavailable")
+    assert response.headers["Retry-After"] == "5"
     assert (node.requests, everything()) == (0, before)
 
 
@@ -109,9 +109,9 @@ def test_unknown_signers_are_counted_by_the_profile_they_claim_and_their_network
     codes = [attacker.post(LSP15_EXECUTE, forged()).body["code"] for _ in range(3)]
     assert codes == ["signer-not-a-controller"] * 2 + ["too-many-requests"]
     requests_before = node.requests
-    answer = attacker.post(LSP15_QUOTA, quota_body(profile))
-    assert_problem(answer, 429, "too-many-requests")
-    assert 1 < int(answer.headers["Retry-After"]) <= 3601
+    response = attacker.post(LSP15_QUOTA, quota_body(profile))
+    assert_problem(response, 429, "too-many-requests")
+    assert 1 < int(response.headers["Retry-After"]) <= 3601
     assert node.requests == requests_before
     assert not RelayTransaction.objects.exists()
     # The profile is new, so its own controller is just as unknown; but it calls from elsewhere.
@@ -167,8 +167,8 @@ def test_a_profile_that_has_moved_to_another_key_manager_is_served_there(
     # The stored key manager does not own the profile any more.
     former = services.world.deploy_stray_key_manager(profile.profile_address)
     RelayTransaction.objects.update(key_manager_address=former)
-    answer = post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=5)))
-    assert answer.status == 200, answer.body
+    response = post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=5)))
+    assert response.status == 200, response.body
     assert RelayTransaction.objects.latest("id").key_manager_address == profile.key_manager_address
 
 

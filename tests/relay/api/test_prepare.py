@@ -65,8 +65,8 @@ def test_a_prepared_call_is_executed_once_it_is_signed(
     prepared = wallet.post(PREPARE, body).body
     assert (codes(prepared), prepared["quote"], everything()) == ([], None, before)
     assert prepared["controller"] == profile.controller.address
-    answer = wallet.post(EXECUTE, signed(prepared, profile.controller.private_key))
-    assert answer.status == 200, answer.body
+    response = wallet.post(EXECUTE, signed(prepared, profile.controller.private_key))
+    assert response.status == 200, response.body
     row = RelayTransaction.objects.get()
     assert (row.channel, row.validity, row.digest) == (channel, validity, prepared["hash"])
     if "to" in transaction:
@@ -95,8 +95,8 @@ def test_a_call_is_executed_with_the_quote_in_the_header(wallet: Wallet, profile
     unknown = wallet.post(EXECUTE, body, **{"Relay-Quote": str(uuid4())})
     assert assert_problem(unknown, 409, "quote-not-found") == {}
     assert not RelayTransaction.objects.exists()
-    answer = wallet.post(EXECUTE, body, **{"Relay-Quote": quote["id"]})
-    assert answer.status == 200, answer.body
+    response = wallet.post(EXECUTE, body, **{"Relay-Quote": quote["id"]})
+    assert response.status == 200, response.body
     assert RelayTransaction.objects.get().quoted_cost == quote["cost"]
 
 
@@ -111,10 +111,10 @@ def test_each_reason_that_execute_would_give_is_given_and_nothing_changes(wallet
         ({"transaction": {"to": random_address(), "value": str(10**30)}}, ["profile-balance-too-low"]),
     ]
     for changes, expected in cases:
-        answer = wallet.post(PREPARE, {"transaction": {"abi": "0x" + set_data_payload().hex()}, **changes})
-        assert (answer.status, codes(answer.body)) == (200, ["relay-paused", *expected])
-        assert all(refusal["type"] == f"/problems/{refusal['code']}" for refusal in answer.body["refusals"])
-        assert (answer.body["highestCost"] is None) == ("insufficient-credits" not in expected)
+        response = wallet.post(PREPARE, {"transaction": {"abi": "0x" + set_data_payload().hex()}, **changes})
+        assert (response.status, codes(response.body)) == (200, ["relay-paused", *expected])
+        assert all(refusal["type"] == f"/problems/{refusal['code']}" for refusal in response.body["refusals"])
+        assert (response.body["highestCost"] is None) == ("insufficient-credits" not in expected)
     assert everything() == before
 
 
@@ -180,5 +180,5 @@ def test_each_error_has_its_pointer(wallet: Wallet) -> None:
 
 def test_a_node_outage_is_not_a_refusal_of_the_call(wallet: Wallet) -> None:
     with node_away():
-        answer = wallet.post(PREPARE, {"transaction": {"abi": "0x11223344"}})
-    assert_problem(answer, 503, "chain-unavailable")
+        response = wallet.post(PREPARE, {"transaction": {"abi": "0x11223344"}})
+    assert_problem(response, 503, "chain-unavailable")

@@ -29,10 +29,10 @@ def quota_body(profile: Profile, *, seconds: int = 0) -> dict[str, Any]:
 
 
 def test_without_a_subscription_the_period_is_empty(wallet: Wallet, profile: Profile) -> None:
-    answer = wallet.post(QUOTA, quota_body(profile))
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    assert answer.body == {"quota": 10_000, "unit": "credits", "totalQuota": 0, "resetDate": -1}
-    assert [type(value) for value in answer.body.values()] == [int, str, int, int]
+    response = wallet.post(QUOTA, quota_body(profile))
+    assert (response.status, response.headers["Content-Type"]) == (200, "application/json")
+    assert response.body == {"quota": 10_000, "unit": "credits", "totalQuota": 0, "resetDate": -1}
+    assert [type(value) for value in response.body.values()] == [int, str, int, int]
 
 
 def test_a_subscriber_sees_the_periods_credits_and_end(wallet: Wallet, profile: Profile, user: User) -> None:
@@ -40,8 +40,8 @@ def test_a_subscriber_sees_the_periods_credits_and_end(wallet: Wallet, profile: 
     set_allowance(
         user=user, credits=25_500, starts_at=start, ends_at=start + timedelta(days=30), renews=False
     )
-    answer = wallet.post(QUOTA, quota_body(profile))
-    assert answer.body == {
+    response = wallet.post(QUOTA, quota_body(profile))
+    assert response.body == {
         "quota": 10_000,
         "unit": "credits",
         "totalQuota": 25_500,

@@ -36,10 +36,10 @@ def test_a_newcomers_first_call_is_paid_by_the_sponsor_in_the_header(
 ) -> None:
     body = execute_body(new_call())
     assert wallet.post(EXECUTE, body).body["code"] == "insufficient-credits"
-    answer = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug})
-    assert answer.status == 200, answer.body
+    response = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug})
+    assert response.status == 200, response.body
     assert settle() == 1
-    status = wallet.post(STATUS, {"transactionHash": answer.body["transactionHash"]}).body
+    status = wallet.post(STATUS, {"transactionHash": response.body["transactionHash"]}).body
     shown = {
         name: status[name] for name in ("status", "creditsUsed", "creditsBefore", "creditsAfter", "paidBy")
     }
@@ -62,10 +62,10 @@ def test_a_refusal_names_the_rule_and_the_policies(
     sponsor = make_sponsor()
     version = make_policy(sponsor, call_credits=1)
     before = all_rows()
-    answer = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
-    assert (answer.status, answer.body["code"]) == (402, "sponsor-limit-call")
-    assert (answer.body["limit"], answer.body["fits"]) == (1, 1)
-    assert (answer.body["policy"], len(answer.body["policies"])) == (version.policy.name, 1)
+    response = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
+    assert (response.status, response.body["code"]) == (402, "sponsor-limit-call")
+    assert (response.body["limit"], response.body["fits"]) == (1, 1)
+    assert (response.body["policy"], len(response.body["policies"])) == (version.policy.name, 1)
     assert all_rows() == before
 
 
@@ -73,20 +73,20 @@ def test_a_refusal_names_the_rule_and_the_policies(
 def test_invalid_headers_are_refused(
     wallet: Wallet, new_call: Callable[..., RelayCall], headers: dict[str, str]
 ) -> None:
-    answer = wallet.post(EXECUTE, execute_body(new_call()), **headers)
-    assert (answer.status, answer.body["code"]) == (400, "invalid-request")
+    response = wallet.post(EXECUTE, execute_body(new_call()), **headers)
+    assert (response.status, response.body["code"]) == (400, "invalid-request")
 
 
 def test_prepare_shows_the_sponsors_part(wallet: Wallet, profile: Profile, sponsor: Sponsor) -> None:
     draft = {"transaction": {"to": profile.controller.address}, "sponsor": sponsor.slug}
     body = {**draft, "controller": profile.controller.address}
-    answer = wallet.post("/api/relay/prepare", body)
-    assert answer.status == 200, answer.body
-    assert answer.body["refusals"] == []
-    shown = answer.body["sponsor"]
+    response = wallet.post("/api/relay/prepare", body)
+    assert response.status == 200, response.body
+    assert response.body["refusals"] == []
+    shown = response.body["sponsor"]
     assert (shown["name"], shown["userCredits"]) == (sponsor.slug, 0)
-    assert shown["credits"] == answer.body["highestCost"] == answer.body["quote"]["cost"]
-    assert answer.body["sponsorRefusal"] is None
+    assert shown["credits"] == response.body["highestCost"] == response.body["quote"]["cost"]
+    assert response.body["sponsorRefusal"] is None
 
 
 def test_the_body_of_lsp15_may_name_a_sponsor(
@@ -95,6 +95,6 @@ def test_the_body_of_lsp15_may_name_a_sponsor(
     transaction = execute_body(new_call())["transaction"]
     body = {"address": profile.profile_address, "transaction": transaction, "sponsor": sponsor.slug}
     wallet.token = None
-    answer = wallet.post(LSP15, body)
-    assert answer.status == 200, answer.body
+    response = wallet.post(LSP15, body)
+    assert response.status == 200, response.body
     assert SponsoredCall.objects.count() == 1

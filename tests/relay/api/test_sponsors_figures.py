@@ -46,13 +46,13 @@ def read(sponsor: Sponsor) -> Callable[..., Answer]:
 def _export(sponsor: Sponsor, kind: str) -> list[dict[str, str]]:
     """Return the rows of this month's file."""
     viewer = wallet_of(member_of(sponsor, "viewer"))
-    answer = Client(REMOTE_ADDR=viewer.address).get(
+    response = Client(REMOTE_ADDR=viewer.address).get(
         f"/api/sponsors/{sponsor.slug}/export",
         {"kind": kind, "month": f"{timezone.now():%Y-%m}"},
         headers={"Authorization": f"Bearer {viewer.token}"},
     )
-    assert answer["Content-Type"].startswith("text/csv")
-    text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    assert response["Content-Type"].startswith("text/csv")
+    text = b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -65,8 +65,8 @@ def test_figures_and_files_tie_to_the_ledger_to_the_credit(
     read: Callable[..., Answer],
 ) -> None:
     policy = make_policy(sponsor, campaign_credits=90_000).policy
-    answer = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
-    assert answer.status == 200, answer.body
+    response = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
+    assert response.status == 200, response.body
     held = account_of(sponsor).held
     overview = read("overview").body
     assert (overview["balance"], overview["held"]) == (100_000, held)
@@ -107,8 +107,8 @@ def test_spend_names_the_contract_that_a_call_reaches(
     is_batch: bool,
 ) -> None:
     make_policy(sponsor)
-    answer = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
-    assert answer.status == 200, answer.body
+    response = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
+    assert response.status == 200, response.body
     target = checksum("0x" + "ab" * 20)
     selector = "31858452" if is_batch else "44c028fe"
     words = f"{0:064x}{int(target, 16):064x}{0:064x}{128:064x}{0:064x}"
@@ -130,8 +130,8 @@ def test_refusals_are_counted_by_rule_and_day_for_prepare_and_execute(
     for _ in range(2):
         assert wallet.post(EXECUTE, execute_body(new_call()), **named).body["code"] == "sponsor-limit-call"
     draft: dict[str, Any] = {"transaction": {"to": profile.controller.address}, "sponsor": sponsor.slug}
-    answer = wallet.post(PREPARE, {**draft, "controller": profile.controller.address})
-    assert [one["code"] for one in answer.body["refusals"]] == ["sponsor-limit-call"]
+    response = wallet.post(PREPARE, {**draft, "controller": profile.controller.address})
+    assert [one["code"] for one in response.body["refusals"]] == ["sponsor-limit-call"]
     Sponsor.objects.filter(pk=sponsor.pk).update(is_frozen=True)
     wallet.post(EXECUTE, execute_body(new_call()), **named)
     wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": "there-is-none"})

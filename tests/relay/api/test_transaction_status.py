@@ -30,10 +30,10 @@ def test_a_call_is_followed_from_pending_to_success(
     sender = row.profile_address
 
     def status() -> dict[str, object]:
-        answer = wallet.post(path, {"transactionHash": row.transaction_hash})
-        assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-        assert [type(value) for value in answer.body.values()] == [str, str, int, int, int, str, str, str]
-        return answer.body
+        response = wallet.post(path, {"transactionHash": row.transaction_hash})
+        assert (response.status, response.headers["Content-Type"]) == (200, "application/json")
+        assert [type(value) for value in response.body.values()] == [str, str, int, int, int, str, str, str]
+        return response.body
 
     expected = {
         "status": "Pending",
@@ -71,11 +71,11 @@ def test_a_call_that_failed_has_a_code_and_a_sentence_once_it_is_final(
     RelayTransaction.objects.update(failure_code="target-reverted", failure_detail=f"It answered {reason}.")
 
     def failure() -> tuple[str, str]:
-        answers = (
+        responses = (
             wallet.post(STATUS, {"transactionHash": row.transaction_hash}),
             wallet.send("get", f"{TRANSACTIONS}/{row.transaction_hash}"),
         )
-        (told,) = {(answer.body["failureCode"], answer.body["failureDetail"]) for answer in answers}
+        (told,) = {(response.body["failureCode"], response.body["failureDetail"]) for response in responses}
         return told
 
     assert failure() == ("", "")
@@ -92,11 +92,11 @@ def test_the_words_of_a_node_are_not_shown_to_the_owner_of_a_call(wallet: Wallet
         failure_detail="account 0x12 has 5 wei",
     )
 
-    answer = wallet.post(STATUS, {"transactionHash": row.transaction_hash}).body
+    result = wallet.post(STATUS, {"transactionHash": row.transaction_hash}).body
 
-    assert answer["failureCode"] == "account-nonce-lost"
-    assert answer["failureDetail"].endswith("Nothing was charged; send the call again.")
-    assert "0x12" not in answer["failureDetail"]
+    assert result["failureCode"] == "account-nonce-lost"
+    assert result["failureDetail"].endswith("Nothing was charged; send the call again.")
+    assert "0x12" not in result["failureDetail"]
 
 
 def test_a_hash_in_upper_case_is_the_same(wallet: Wallet, accept: Accept) -> None:
@@ -113,8 +113,8 @@ def test_a_get_returns_the_same_as_a_post_before_and_after_a_change(
     row, other = accept(), accept(channel=5)
     path = f"{TRANSACTIONS}/{row.transaction_hash}"
     with django_assert_num_queries(1):
-        answer = wallet.send("get", path + "?wait=20")
-    assert answer.body == wallet.post(STATUS, {"transactionHash": row.transaction_hash}).body
+        response = wallet.send("get", path + "?wait=20")
+    assert response.body == wallet.post(STATUS, {"transactionHash": row.transaction_hash}).body
     shown = {(row.pk, "Pending"), (other.pk, "Pending")}
     with django_assert_num_queries(1):
         assert changed_answers(shown) == {}
@@ -148,15 +148,15 @@ def test_only_transactions_in_progress_are_waited_for(wallet: Wallet, accept: Ac
 def test_an_invalid_wait_is_refused(wallet: Wallet, accept: Accept) -> None:
     transaction_hash = accept().transaction_hash
     for wait in ("soon", "-1", "1.5"):
-        answer = wallet.send("get", f"{TRANSACTIONS}/{transaction_hash}?wait={wait}")
-        assert assert_problem(answer, 400, "invalid-request")["errors"][0]["pointer"] == "/wait"
+        response = wallet.send("get", f"{TRANSACTIONS}/{transaction_hash}?wait={wait}")
+        assert assert_problem(response, 400, "invalid-request")["errors"][0]["pointer"] == "/wait"
 
 
 def test_transactions_of_others_are_not_found(wallet: Wallet, accept: Accept) -> None:
     row = accept()
     as_owner("UPDATE relay_relaytransaction SET user_id = %s", UserFactory.create().pk)
     for transaction_hash in (row.transaction_hash, "0x" + secrets.token_hex(32)):
-        answer = wallet.post(STATUS, {"transactionHash": transaction_hash})
-        assert assert_problem(answer, 404, "transaction-not-found") == {}
-        answer = wallet.send("get", f"{TRANSACTIONS}/{transaction_hash}?wait=20")
-        assert assert_problem(answer, 404, "transaction-not-found") == {}
+        response = wallet.post(STATUS, {"transactionHash": transaction_hash})
+        assert assert_problem(response, 404, "transaction-not-found") == {}
+        response = wallet.send("get", f"{TRANSACTIONS}/{transaction_hash}?wait=20")
+        assert assert_problem(response, 404, "transaction-not-found") == {}

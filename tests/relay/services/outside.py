@@ -92,8 +92,8 @@ class Outside:
         # A breaker that others have opened is not what a history is about.
         verifiers._guard_of.cache_clear()
         most = self._rng.choice((10**6, 10**6, 150, 0, None))
-        answers = says({"pay": True, "maximumCredits": most} if most else {"pay": False})
-        self._server.answer = says({}, 500) if most is None else answers
+        results = says({"pay": True, "maximumCredits": most} if most else {"pay": False})
+        self._server.answer = says({}, 500) if most is None else results
         told = Brought(relations=frozenset(self._relations(profile)), verifier=most)
         return told if voucher is None else self._with_voucher(told, slug, book, voucher, profile)
 
@@ -123,8 +123,8 @@ class Outside:
         return self._read(FOLLOWER_SYSTEM, calldata("isFollowing(address,address)", follower, followed)) == 1
 
     def _read(self, contract: str, data: bytes) -> int:
-        answer = self._services.rpc.call("eth_call", {"to": contract, "data": "0x" + data.hex()}, "latest")
-        return int(answer, 16) if answer != "0x" else 0
+        result = self._services.rpc.call("eth_call", {"to": contract, "data": "0x" + data.hex()}, "latest")
+        return int(result, 16) if result != "0x" else 0
 
     def change_relation(self, profile: str) -> None:
         """Give the profile tokens, or begin or end a follow."""

@@ -288,9 +288,9 @@ def test_concurrent_batches_take_each_account_nonce_once(services: Services, cal
         people = random.sample(callers, len(callers))
         batches.append(partial(_together, people, _calls(services, people, channel=secrets.randbits(64))))
     outcomes = []
-    for answer in at_once(batches):
-        assert isinstance(answer, list)
-        outcomes += answer
+    for result in at_once(batches):
+        assert isinstance(result, list)
+        outcomes += result
     accepted = [outcome for outcome in outcomes if isinstance(outcome, str)]
     assert len(accepted) == Attempt.objects.count() > len(batches)
     assert all(isinstance(outcome, str | RelayersBusy) for outcome in outcomes)

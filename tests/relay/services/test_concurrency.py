@@ -47,10 +47,10 @@ def test_the_same_call_sent_concurrently_is_accepted_once(
 ) -> None:
     call = new_call()
 
-    answers = at_once([partial(execute, user=user, call=call, now=timezone.now())] * 16)
+    results = at_once([partial(execute, user=user, call=call, now=timezone.now())] * 16)
 
     row, attempt, hold = RelayTransaction.objects.get(), Attempt.objects.get(), CreditHold.objects.get()
-    assert set(answers) == {row.transaction_hash}
+    assert set(results) == {row.transaction_hash}
     assert (row.hold_id, attempt.relay_transaction_id) == (hold.pk, row.pk)
     assert settle() == 1
     assert find_differences() == []
@@ -117,10 +117,10 @@ def test_concurrent_calls_are_accepted_up_to_the_balance(
     start = list(Relayer.objects.all())
     calls = [new_call(payload=payload, channel=any_channel()) for _ in range(25)]
 
-    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
+    results = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
 
-    assert sum(isinstance(answer, str) for answer in answers) == 10
-    assert sum(type(answer) is InsufficientCredits for answer in answers) == 15
+    assert sum(isinstance(result, str) for result in results) == 10
+    assert sum(type(result) is InsufficientCredits for result in results) == 15
     assert RelayTransaction.objects.count() == CreditHold.objects.count() == 11
     assert 0 <= balance_of(user).available < price
     assert_account_nonces_are_gapless(start)
@@ -135,10 +135,10 @@ def test_of_concurrent_calls_on_one_nonce_one_is_accepted(
 ) -> None:
     calls = [new_call() for _ in range(10)]
 
-    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
+    results = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
 
-    assert sum(isinstance(answer, str) for answer in answers) == 1
-    assert sum(type(answer) is RelayNonceTaken for answer in answers) == 9
+    assert sum(isinstance(result, str) for result in results) == 1
+    assert sum(type(result) is RelayNonceTaken for result in results) == 9
     assert RelayTransaction.objects.count() == Attempt.objects.count() == CreditHold.objects.count() == 1
     assert_account_nonces_are_gapless(relayers)
     assert settle() == 1
@@ -192,9 +192,9 @@ def test_relayers_without_funds_refuse_many_requests_without_a_deadlock(
     calls = [(open_account(made), sign_call(services=services, profile=made)) for made in crowd]
     Relayer.objects.update(balance_wei=1)
 
-    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for user, call in calls])
+    results = at_once([partial(execute, user=user, call=call, now=timezone.now()) for user, call in calls])
 
-    assert {type(answer) for answer in answers} == {RelayersBusy}
+    assert {type(result) for result in results} == {RelayersBusy}
     assert CreditHold.objects.count() == 0
 
 
@@ -208,9 +208,9 @@ def test_many_users_share_relayers_that_can_pay_for_some_calls(
     worst = Attempt.objects.get().worst_cost_wei
     Relayer.objects.update(balance_wei=worst * 5 // 2)
 
-    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for user, call in calls])
+    results = at_once([partial(execute, user=user, call=call, now=timezone.now()) for user, call in calls])
 
-    assert {type(answer) for answer in answers} == {str, RelayersBusy}
+    assert {type(result) for result in results} == {str, RelayersBusy}
     for relayer in relayers:
         assert relayer.attempts.count() <= 2
     assert_account_nonces_are_gapless(relayers)

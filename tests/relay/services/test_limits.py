@@ -320,8 +320,8 @@ def test_concurrent_requests_stay_within_the_limit_of_calls_that_may_end_without
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 4
     calls = [new_call(channel=any_channel()) for _ in range(12)]
-    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
-    refusals = [answer for answer in answers if not isinstance(answer, str)]
+    results = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
+    refusals = [result for result in results if not isinstance(result, str)]
     assert [type(refusal) for refusal in refusals] == [RelayShareUsed] * 8
     assert RelayTransaction.objects.count() == 4
 

@@ -138,8 +138,8 @@ class TestLimits:
 def test_concurrent_transactions_reserve_no_more_than_the_limits(people: list[int]) -> None:
     wishes = [partial(reserve, 15, user_id=user_id) for user_id in people for _ in range(8)]
     random.shuffle(wishes)
-    answers = at_once(wishes)
-    assert sum(answer is True for answer in answers) == Loss.objects.count() == 20
+    results = at_once(wishes)
+    assert sum(result is True for result in results) == Loss.objects.count() == 20
     for user_id in people:
         assert Loss.objects.filter(user_id=user_id).count() <= 6
 

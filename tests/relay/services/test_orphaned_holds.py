@@ -132,7 +132,7 @@ def test_of_several_concurrent_releases_one_succeeds(user: User, accept: Accept,
         partial(cancellation.release, hold_id=hold.pk, actor=actor, reason="stuck", now=now)
         for actor in staff
     ]
-    answers = at_once(calls)
-    assert sum(isinstance(answer, HoldNotOrphaned) for answer in answers) == 5
+    results = at_once(calls)
+    assert sum(isinstance(result, HoldNotOrphaned) for result in results) == 5
     assert LogEntry.objects.count() == 1
     assert balance_of(user).held == 0

@@ -435,8 +435,8 @@ def _post_elsewhere(user: User, call: RelayCall) -> Callable[[], str]:
 def test_many_equal_posts_of_several_processes_give_one_hash_and_one_charge(
     user: User, new_call: NewCall, signers: RemoteSigners
 ) -> None:
-    answers = at_once([_post_elsewhere(user, new_call())] * 16)
-    hashes = {answer for answer in answers if not isinstance(answer, SignerUnavailable)}
+    results = at_once([_post_elsewhere(user, new_call())] * 16)
+    hashes = {result for result in results if not isinstance(result, SignerUnavailable)}
     assert hashes == {RelayTransaction.objects.get().transaction_hash}
     assert CreditHold.objects.count() == signers.service.signed_ever() == 1
     _assert_no_gap()
@@ -444,9 +444,9 @@ def test_many_equal_posts_of_several_processes_give_one_hash_and_one_charge(
 
 @pytest.mark.django_db(transaction=True)
 def test_of_several_calls_with_one_relay_nonce_one_is_accepted(user: User, new_call: NewCall) -> None:
-    answers = at_once([_post_elsewhere(user, new_call()) for _ in range(8)])
-    hashes = [answer for answer in answers if isinstance(answer, str)]
+    results = at_once([_post_elsewhere(user, new_call()) for _ in range(8)])
+    hashes = [result for result in results if isinstance(result, str)]
     assert hashes == [RelayTransaction.objects.get().transaction_hash]
-    assert sum(isinstance(answer, RelayNonceTaken) for answer in answers) == 7
+    assert sum(isinstance(result, RelayNonceTaken) for result in results) == 7
     assert CreditHold.objects.count() == 1
     assert not UnsignedCall.objects.exists()

@@ -42,8 +42,8 @@ def test_a_relayer_pays_for_a_call_to_the_last_wei(
     idle = [relayer for relayer in relayers if relayer.pk != row.relayer_id]
     Relayer.objects.update(balance_wei=0)
     Relayer.objects.filter(pk=idle[place].pk).update(balance_wei=10**6 - missing)
-    answer = ask(row, worst_cost_wei=10**6)
-    assert (answer["outcome"], answer["relayer_id"]) == (outcome, None if missing else idle[place].pk)
+    result = ask(row, worst_cost_wei=10**6)
+    assert (result["outcome"], result["relayer_id"]) == (outcome, None if missing else idle[place].pk)
 
 
 def test_a_relayer_of_another_chain_with_the_same_key_takes_no_call_of_this_one(
@@ -59,8 +59,8 @@ def test_a_relayer_of_another_chain_with_the_same_key_takes_no_call_of_this_one(
 def test_a_repeated_hold_returns_the_hash_of_its_call(accept: Accept) -> None:
     first, second = accept(channel=1), accept(channel=2)
     for row in (first, second):
-        answer = ask(row, key=row.hold.key)
-        assert (answer["outcome"], answer["transaction_hash"]) == ("repeated", row.transaction_hash)
+        result = ask(row, key=row.hold.key)
+        assert (result["outcome"], result["transaction_hash"]) == ("repeated", row.transaction_hash)
 
 
 @pytest.mark.parametrize("member", ["controller", "key_manager"])
@@ -72,9 +72,9 @@ def test_another_controller_or_key_manager_has_channels_of_its_own(accept: Accep
         "relay_nonce": row.relay_nonce,
         "chain_nonce": row.relay_nonce,
     }
-    answer = ask(row, **{**place, member: somebody_else()})
-    assert answer["outcome"] == "taken"
-    assert answer["relayer_id"] != row.relayer_id
+    result = ask(row, **{**place, member: somebody_else()})
+    assert result["outcome"] == "taken"
+    assert result["relayer_id"] != row.relayer_id
     assert ask(row, **place)["outcome"] == "nonce-taken"
 
 
@@ -86,8 +86,8 @@ def test_mined_unsettled_calls_do_not_change_the_share(
     row = accept()
     Relayer.objects.update(mined_account_nonce=F("next_account_nonce"))
     assert Relayer.objects.count() == 3
-    answer = ask(row, policy={"share_percent": percent})
-    assert (answer["outcome"], answer["number"]) == (outcome, maximum)
+    result = ask(row, policy={"share_percent": percent})
+    assert (result["outcome"], result["number"]) == (outcome, maximum)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_calls_in_flight_and_those_that_failed_are_as_many_as_may_end_without_ef
     account = row.hold.account
     account.open_holds = 1
     account.save(update_fields=["open_holds"])
-    answer = ask(row, policy={"per_hour": limit})
-    assert (answer["outcome"], answer["number"]) == (outcome, maximum)
+    result = ask(row, policy={"per_hour": limit})
+    assert (result["outcome"], result["number"]) == (outcome, maximum)
 
 
 def test_failed_calls_of_other_users_do_not_count(
@@ -148,7 +148,7 @@ def test_a_waiting_call_waits_for_a_relayer_that_accepts_calls(
 
     with waits_for_this_transaction(take, in_transaction=True) as second:
         list(Relayer.objects.select_for_update(no_key=True).filter(pk__in=[one.pk for one in others]))
-    answer = second.result()
-    assert isinstance(answer, dict)
-    assert answer["outcome"] == "taken"
-    assert answer["relayer_id"] != paused.pk
+    result = second.result()
+    assert isinstance(result, dict)
+    assert result["outcome"] == "taken"
+    assert result["relayer_id"] != paused.pk

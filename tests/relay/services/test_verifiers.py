@@ -276,10 +276,10 @@ def test_a_stalled_server_delays_neither_calls_of_others_nor_for_long_its_own(
 
     began = time.monotonic()
     asking = [partial(execute_sponsored, user, call, sponsor) for call in stalled]
-    answers = at_once([*asking, *(partial(timed, call) for call in own)])
+    results = at_once([*asking, *(partial(timed, call) for call in own)])
     took = time.monotonic() - began
 
-    refusals, names = answers[:16], answers[16:]
+    refusals, names = results[:16], results[16:]
     assert {type(refusal) for refusal in refusals} == {VerifierUnknown}
     assert all(isinstance(name, str) for name in names)
     assert (RelayTransaction.objects.count(), CreditHold.objects.count()) == (8, 8)

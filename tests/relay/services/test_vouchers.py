@@ -203,9 +203,9 @@ def test_of_16_concurrent_calls_with_one_voucher_one_is_paid(
     choice = issuer.choice(issuer.voucher(str(newcomer.profile_address)))
     calls = [new_call(channel=secrets.randbits(100)) for _ in range(16)]
 
-    answers = at_once([partial(execute_vouched, newcomer, call, choice) for call in calls])
+    results = at_once([partial(execute_vouched, newcomer, call, choice) for call in calls])
 
-    refusals = [each for each in answers if not isinstance(each, str)]
+    refusals = [each for each in results if not isinstance(each, str)]
     assert [type(each) for each in refusals] == [VoucherUsed] * 15
     assert (SponsoredCall.objects.count(), UsedVoucher.objects.count(), CreditHold.objects.count()) == (
         1,

@@ -229,9 +229,9 @@ def test_concurrent_changes_to_levels_are_all_kept(track: str) -> None:
     before = levels_of(track)
     top = before[-1][1]
     begins = random.sample(range(top + 1, top + 10**6), 8)
-    answers = at_once(
+    results = at_once(
         [partial(levels.save_badge, badge=new(track, place)) for place in begins], in_transaction=True
     )
-    assert all(isinstance(answer, Badge) for answer in answers)
+    assert all(isinstance(result, Badge) for result in results)
     assert [place for _, place, _ in levels_of(track)] == [place for _, place, _ in before] + sorted(begins)
     commit()

@@ -52,9 +52,9 @@ class Invitee:
     def is_invited(self, owner: User, role: str = "viewer") -> str:
         """Have the owner invite the person; return the code."""
         path = f"/api/sponsors/{self.sponsor.slug}/invitations"
-        answer = call(owner, "post", path, email=self.email.upper(), role=role)
-        assert answer.status == 200, answer.body
-        return str(answer.body["code"])
+        response = call(owner, "post", path, email=self.email.upper(), role=role)
+        assert response.status == 200, response.body
+        return str(response.body["code"])
 
     @property
     def link(self) -> str:
@@ -80,9 +80,9 @@ class Invitee:
 
     def signs_in(self, number: str, **values: Any) -> Answer:
         known = {"sponsor": self.sponsor.slug, "email": self.email, "password": self.password, "code": number}
-        answer = Wallet(None, self.address).post("/api/members/signIn", known | values)
-        self.token = answer.body.get("token", self.token)
-        return answer
+        response = Wallet(None, self.address).post("/api/members/signIn", known | values)
+        self.token = response.body.get("token", self.token)
+        return response
 
     def asks(self, method: str, path: str, **body: Any) -> Answer:
         """Send a request with the session's token."""
@@ -136,8 +136,8 @@ def test_link_and_code_are_both_needed_and_work_once(sponsor: Sponsor, owner: Us
     wrong = f"{(int(code.replace('-', '')) + 1) % 10**8:08}"
     short = person.accepts(code, password="short")
     assert (short.status, short.body["code"]) == (400, "invalid-request")
-    for answer in (person.accepts(wrong), person.accepts(code, link=secrets.token_urlsafe(32))):
-        assert (answer.status, answer.body["code"]) == (403, "sponsor-invitation")
+    for response in (person.accepts(wrong), person.accepts(code, link=secrets.token_urlsafe(32))):
+        assert (response.status, response.body["code"]) == (403, "sponsor-invitation")
     assert Invitation.objects.get(user=person.row.user).failures == 1
     assert not person.row.user.has_usable_password()
     assert not Phone.objects.filter(user=person.row.user).exists()
@@ -160,13 +160,13 @@ def test_five_wrong_codes_or_three_days_close_the_link(sponsor: Sponsor, owner: 
 def test_a_failed_sign_in_reveals_neither_the_wrong_part_nor_known_addresses(invitee: Invitee) -> None:
     number = invitee.number(confirmed=True)
     before = MemberSession.objects.count()
-    answers = [
+    responses = [
         invitee.signs_in(number, password=secrets.token_urlsafe(12)),
         invitee.signs_in(number, email=f"x{invitee.email}"),
         invitee.signs_in(number, sponsor=make_sponsor().slug),
         invitee.signs_in("000000" if number != "000000" else "000001"),
     ]
-    assert {(answer.status, answer.body["code"], answer.body["detail"]) for answer in answers} == {
+    assert {(response.status, response.body["code"], response.body["detail"]) for response in responses} == {
         (401, "sponsor-sign-in", "The sponsor, the address, the password or the code is wrong.")
     }
     assert MemberSession.objects.count() == before
@@ -265,10 +265,10 @@ def test_a_session_ends_by_signing_out_and_after_twelve_hours(sponsor: Sponsor, 
 
 def test_without_a_mail_server_invitations_are_refused(sponsor: Sponsor, owner: User, settings: Any) -> None:
     settings.EMAIL_HOST = ""
-    answer = call(
+    response = call(
         owner, "post", f"/api/sponsors/{sponsor.slug}/invitations", email="a@example.org", role="viewer"
     )
-    assert (answer.status, answer.body["code"]) == (409, "sponsor-no-mail")
+    assert (response.status, response.body["code"]) == (409, "sponsor-no-mail")
     assert (Member.objects.count(), User.objects.filter(is_member=True).count()) == (1, 0)
 
 

@@ -97,8 +97,8 @@ def test_the_simulator_names_the_paying_policy_and_the_rules_of_earlier_ones(
 def test_invalid_queries_are_refused(
     sponsor: Sponsor, viewer: User, name: str, query: dict[str, str]
 ) -> None:
-    answer = call(viewer, "get", path(sponsor, name), **query)
-    assert (answer.status, answer.body["code"]) == (400, "invalid-request")
+    response = call(viewer, "get", path(sponsor, name), **query)
+    assert (response.status, response.body["code"]) == (400, "invalid-request")
 
 
 @pytest.mark.parametrize("name", ["overview", "policies", "spend", "contracts", "refusals", "keys", "export"])

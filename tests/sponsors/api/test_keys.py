@@ -38,9 +38,9 @@ def path(sponsor: Sponsor, name: str = "keys") -> str:
 def made(manager: User, sponsor: Sponsor, *scopes: str, **values: Any) -> dict[str, Any]:
     """Make a key with these scopes; return the answer."""
     body = {"name": "server", "scopes": list(scopes or ("read",)), **values}
-    answer = call(manager, "post", path(sponsor), **body)
-    assert answer.status == 200, answer.body
-    return answer.body
+    response = call(manager, "post", path(sponsor), **body)
+    assert response.status == 200, response.body
+    return response.body
 
 
 def with_key(text: str, where: str, method: str = "get", **body: Any) -> Answer:
@@ -112,8 +112,8 @@ def test_an_invalid_network_range_is_refused(sponsor: Sponsor, manager: User, ne
 
 def test_a_replaced_key_works_for_a_day_and_a_revoked_one_not_at_all(sponsor: Sponsor, manager: User) -> None:
     old = made(manager, sponsor, "read", "simulate", networks=["198.51.100.0/24"])
-    answer = call(manager, "post", path(sponsor, f"keys/{old['key']['key']}/rotate"))
-    new = answer.body
+    response = call(manager, "post", path(sponsor, f"keys/{old['key']['key']}/rotate"))
+    new = response.body
     same = ("name", "scopes", "networks")
     assert [new["key"][name] for name in same] == [old["key"][name] for name in same]
     for each in (old, new):

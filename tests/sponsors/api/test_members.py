@@ -36,9 +36,9 @@ def roles(sponsor: Sponsor) -> dict[str | None, str]:
 def test_an_owner_adds_others_by_address_and_changes_roles(sponsor: Sponsor) -> None:
     owner, newcomer = member_of(sponsor), UserFactory.create()
     sent = {"address": str(newcomer.profile_address).lower(), "role": "viewer"}
-    answer = call(owner, "put", path(sponsor), **sent)
-    assert answer.status == 200, answer.body
-    shown = [(one["address"], one["role"]) for one in answer.body["members"]]
+    response = call(owner, "put", path(sponsor), **sent)
+    assert response.status == 200, response.body
+    shown = [(one["address"], one["role"]) for one in response.body["members"]]
     assert shown == [(owner.profile_address, "owner"), (newcomer.profile_address, "viewer")]
     call(owner, "put", path(sponsor), **sent | {"role": "manager"})
     assert roles(sponsor)[str(newcomer.profile_address)] == "manager"
@@ -52,11 +52,15 @@ def test_others_than_owners_see_members_and_change_none(sponsor: Sponsor, role: 
     before = roles(sponsor)
     assert len(call(user, "get", path(sponsor)).body["members"]) == 2
     own = {"address": user.profile_address, "role": "owner"}
-    for answer in (
+    for response in (
         call(user, "put", path(sponsor), **own),
         call(user, "delete", path(sponsor, owner)),
     ):
-        assert (answer.status, answer.body["code"], answer.body["needs"]) == (403, "permission-denied", "own")
+        assert (response.status, response.body["code"], response.body["needs"]) == (
+            403,
+            "permission-denied",
+            "own",
+        )
     assert roles(sponsor) == before
 
 
@@ -65,8 +69,8 @@ def test_a_non_member_learns_nothing_of_a_sponsor(sponsor: Sponsor) -> None:
     stranger = member_of(make_sponsor())
     unknown = call(stranger, "get", "/api/sponsors/there-is-none/members")
     for method in ("get", "put"):
-        answer = call(stranger, method, path(sponsor))
-        assert (answer.status, answer.body["detail"]) == (404, unknown.body["detail"])
+        response = call(stranger, method, path(sponsor))
+        assert (response.status, response.body["detail"]) == (404, unknown.body["detail"])
     assert call(None, "get", path(sponsor)).status == 401
 
 
@@ -75,11 +79,11 @@ def test_every_member_can_leave_and_the_last_owner_stays(sponsor: Sponsor) -> No
     assert call(viewer, "delete", path(sponsor, viewer)).status == 200
     assert call(viewer, "get", path(sponsor)).status == 404
     demoted = {"address": owner.profile_address, "role": "viewer"}
-    for answer in (
+    for response in (
         call(owner, "delete", path(sponsor, owner)),
         call(owner, "put", path(sponsor), **demoted),
     ):
-        assert (answer.status, answer.body["code"]) == (409, "sponsor-last-owner")
+        assert (response.status, response.body["code"]) == (409, "sponsor-last-owner")
     assert roles(sponsor) == {str(owner.profile_address): "owner"}
 
 
@@ -89,8 +93,8 @@ def test_a_user_without_an_open_account_cannot_be_added(sponsor: Sponsor, is_clo
     if is_closed:
         UserFactory.create(profile_address=address, is_active=False)
     before = roles(sponsor)
-    answer = call(owner, "put", path(sponsor), address=address, role="viewer")
-    assert (answer.status, answer.body["code"]) == (404, "sponsor-member-unknown")
+    response = call(owner, "put", path(sponsor), address=address, role="viewer")
+    assert (response.status, response.body["code"]) == (404, "sponsor-member-unknown")
     assert roles(sponsor) == before
 
 

@@ -67,8 +67,8 @@ def test_a_verifier_request_has_the_sponsors_share_and_the_response_may_cap_it(
     question = decide([version], call, {}).question
     assert question == Verification(version.version_id, version.policy, part)
 
-    answer = Answer(is_yes=True, maximum_credits=part + beyond)
-    decision = decide([version], facts(credits=1000, answers={question: answer}), {})
+    result = Answer(is_yes=True, maximum_credits=part + beyond)
+    decision = decide([version], facts(credits=1000, answers={question: result}), {})
 
     assert (decision.paid_by, decision.sponsor_credits) == ((None, 0) if beyond < 0 else (version, part))
     if beyond < 0:

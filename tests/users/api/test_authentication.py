@@ -34,59 +34,59 @@ def _ask(client: APIClient, header: str) -> Any:
 def test_the_token_is_accepted_with_and_without_its_scheme(
     client: APIClient, pair: TokenPair, form: str
 ) -> None:
-    answer = _ask(client, form.format(pair.access))
+    response = _ask(client, form.format(pair.access))
 
-    assert (answer.status_code, answer.json()["address"]) == (200, pair.profile_address)
+    assert (response.status_code, response.json()["address"]) == (200, pair.profile_address)
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer  "])
 def test_a_request_without_a_token_is_not_authenticated(
     client: APIClient, header: str | None, db: None
 ) -> None:
-    answer = client.get(ME) if header is None else _ask(client, header)
+    response = client.get(ME) if header is None else _ask(client, header)
 
-    assert (answer.status_code, answer.json()["code"]) == (401, "not-authenticated")
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert (response.status_code, response.json()["code"]) == (401, "not-authenticated")
+    assert response.headers["WWW-Authenticate"] == "Bearer"
+    assert response.headers["Content-Type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize("form", ["Token {}", "Basic {}", "Bearer {} {}", "{} {}"])
 def test_another_scheme_and_two_tokens_are_refused(client: APIClient, pair: TokenPair, form: str) -> None:
-    answer = _ask(client, form.format(pair.access, pair.access))
+    response = _ask(client, form.format(pair.access, pair.access))
 
-    assert (answer.status_code, answer.json()["code"]) == (401, "access-token-malformed")
+    assert (response.status_code, response.json()["code"]) == (401, "access-token-malformed")
 
 
 def test_authentication_costs_one_query(client: APIClient, pair: TokenPair) -> None:
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        answer = _ask(client, f"Bearer {pair.access}")
+        response = _ask(client, f"Bearer {pair.access}")
 
-    assert answer.status_code == 200
+    assert response.status_code == 200
     assert len(queries) == 1
 
 
 def test_a_refresh_token_is_not_accepted_as_access_token(client: APIClient, pair: TokenPair) -> None:
-    answer = _ask(client, f"Bearer {pair.refresh}")
+    response = _ask(client, f"Bearer {pair.refresh}")
 
-    assert (answer.status_code, answer.json()["code"]) == (401, "access-token-kind-refused")
+    assert (response.status_code, response.json()["code"]) == (401, "access-token-kind-refused")
     assert SignInSession.objects.get().revoked_at is None
 
 
 def test_the_refusal_of_a_forged_token_names_its_defect(client: APIClient, pair: TokenPair) -> None:
-    answer = _ask(client, f"Bearer {forged_token(header={'kid': secrets.token_hex(8)})}")
+    response = _ask(client, f"Bearer {forged_token(header={'kid': secrets.token_hex(8)})}")
 
-    assert (answer.status_code, answer.json()["code"]) == (401, "access-token-key-unknown")
+    assert (response.status_code, response.json()["code"]) == (401, "access-token-key-unknown")
 
 
 def test_an_ended_session_ends_its_access_tokens_at_once(client: APIClient, pair: TokenPair) -> None:
     session = SignInSession.objects.get()
     sessions.end(session_id=session.pk, reason=SignInSession.Reason.STAFF, now=now())
 
-    answer = _ask(client, f"Bearer {pair.access}")
+    response = _ask(client, f"Bearer {pair.access}")
 
-    assert (answer.status_code, answer.json()["code"]) == (401, "session-ended")
+    assert (response.status_code, response.json()["code"]) == (401, "session-ended")
 
 
 def test_an_expired_or_deleted_session_invalidates_its_access_tokens(
@@ -111,9 +111,9 @@ def test_a_token_that_names_another_users_session_is_refused(client: APIClient, 
 def test_a_closed_account_is_refused_at_once(client: APIClient, pair: TokenPair) -> None:
     User.objects.update(is_active=False)
 
-    answer = _ask(client, f"Bearer {pair.access}")
+    response = _ask(client, f"Bearer {pair.access}")
 
-    assert (answer.status_code, answer.json()["code"]) == (401, "account-inactive")
+    assert (response.status_code, response.json()["code"]) == (401, "account-inactive")
 
 
 def test_a_staff_session_cookie_does_not_authenticate(client: APIClient, db: None) -> None:
@@ -144,19 +144,19 @@ def test_signing_out_does_not_end_a_session_of_another_user(
 ) -> None:
     mine, theirs = signed_in(profile), signed_in(chain.create_profile())
 
-    answer = wallet.client.post(
+    response = wallet.client.post(
         "/api/auth/logout",
         {"refresh": theirs.refresh},
         format="json",
         HTTP_AUTHORIZATION=f"Bearer {mine.access}",
     )
 
-    assert answer.status_code == 200
+    assert response.status_code == 200
     assert wallet.me(theirs.access)["address"] == theirs.profile_address
 
 
 def test_signing_out_needs_an_access_token(client: APIClient, pair: TokenPair) -> None:
-    answer = client.post("/api/auth/logout", {"refresh": pair.refresh}, format="json")
+    response = client.post("/api/auth/logout", {"refresh": pair.refresh}, format="json")
 
-    assert (answer.status_code, answer.json()["code"]) == (401, "not-authenticated")
+    assert (response.status_code, response.json()["code"]) == (401, "not-authenticated")
     assert SignInSession.objects.get().revoked_at is None

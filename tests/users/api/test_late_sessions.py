@@ -50,8 +50,8 @@ def _request(token: str) -> Any:
 
 
 def _refused(token: str, view: Any = None) -> tuple[int, str]:
-    answer = (view or View.as_view())(_request(token))
-    return answer.status_code, answer.data["code"]
+    response = (view or View.as_view())(_request(token))
+    return response.status_code, response.data["code"]
 
 
 def test_a_verified_token_names_its_holder_without_a_query(pair: TokenPair) -> None:

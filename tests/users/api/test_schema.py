@@ -86,8 +86,8 @@ def test_the_examples_have_the_described_shape(description: Any, path: str, meth
 
 
 def test_the_examples_are_of_one_sign_in_and_its_signature_is_valid() -> None:
-    (_, answer), (request, *_) = schema.NONCE_EXAMPLES, schema.VERIFY_EXAMPLES
-    digest = personal_sign_digest(answer.value["message"].encode())
+    (_, result), (request, *_) = schema.NONCE_EXAMPLES, schema.VERIFY_EXAMPLES
+    digest = personal_sign_digest(result.value["message"].encode())
     signature = bytes.fromhex(request.value["signature"][2:])
     access_token = schema.VERIFY_EXAMPLES[-1].value["access"]
 
@@ -99,4 +99,4 @@ def test_the_examples_are_of_one_sign_in_and_its_signature_is_valid() -> None:
         options={"verify_exp": False, "verify_aud": False, "verify_iat": False},
     )
     assert claims["sid"] == schema.ME_EXAMPLES[0].value["sessionId"]
-    assert claims["address"] == answer.value["message"].split("\n")[1]
+    assert claims["address"] == result.value["message"].split("\n")[1]

@@ -36,9 +36,9 @@ def test_signing_out_everywhere_ends_every_session_of_the_profile_and_no_other(
     other = signed_in(chain.create_profile())
     client = APIClient()
 
-    answer = client.delete("/api/auth/sessions", HTTP_AUTHORIZATION=f"Bearer {first['access']}")
+    response = client.delete("/api/auth/sessions", HTTP_AUTHORIZATION=f"Bearer {first['access']}")
 
-    assert (answer.status_code, answer.json()) == (200, {"sessionsEnded": 2})
+    assert (response.status_code, response.json()) == (200, {"sessionsEnded": 2})
     for pair in (first, second):
         assert wallet.me(pair["access"])["code"] == "session-ended"
         assert wallet.refresh(pair["refresh"])["code"] == "session-ended"

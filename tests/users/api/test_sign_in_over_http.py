@@ -42,8 +42,8 @@ def test_nonce_verify_me_refresh_logout(wallet: Wallet, profile: Profile) -> Non
     assert wallet.me(following["access"])["sessionId"] == me["sessionId"]
 
     client = wallet.client
-    answer = client.post("/api/auth/logout", HTTP_AUTHORIZATION=f"Bearer {following['access']}")
-    assert (answer.status_code, answer.json()) == (200, {"signedOut": True})
+    response = client.post("/api/auth/logout", HTTP_AUTHORIZATION=f"Bearer {following['access']}")
+    assert (response.status_code, response.json()) == (200, {"signedOut": True})
     assert wallet.me(pair["access"])["code"] == "session-ended"
     assert wallet.me(following["access"])["code"] == "session-ended"
     assert wallet.refresh(following["refresh"])["code"] == "session-ended"
@@ -66,11 +66,11 @@ def test_null_equals_an_omitted_member(wallet: Wallet) -> None:
     challenge = wallet.ask_nonce()
     signature = "0x" + personal_sign(wallet.profile.controller, challenge["message"]).hex()
     pair = wallet.post("verify", nonce=challenge["nonce"], signature=signature, address=None)
-    answer = wallet.client.post(
+    response = wallet.client.post(
         "/api/auth/logout", {"refresh": None}, format="json", HTTP_AUTHORIZATION=f"Bearer {pair['access']}"
     )
 
-    assert (answer.status_code, answer.json()) == (200, {"signedOut": True})
+    assert (response.status_code, response.json()) == (200, {"signedOut": True})
 
 
 def test_an_access_token_in_the_place_of_a_refresh_token_is_refused_as_such(wallet: Wallet) -> None:
@@ -99,30 +99,32 @@ def test_paths_work_with_and_without_a_trailing_slash(client: APIClient, path: s
     [{}, {"address": None}, {"address": 5}, {"address": "0x12"}, {"address": "vitalik.eth"}, [], "text"],
 )
 def test_an_invalid_body_creates_no_challenge(client: APIClient, body: Any, services: Any) -> None:
-    answer = client.post("/api/auth/nonce", body, format="json")
+    response = client.post("/api/auth/nonce", body, format="json")
 
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
+    assert (response.status_code, response.json()["code"]) == (400, "invalid-request")
     assert not SignInChallenge.objects.exists()
 
 
 def test_a_form_is_not_json(client: APIClient, services: Any) -> None:
-    answer = client.post("/api/auth/nonce", "address=0x", content_type="application/x-www-form-urlencoded")
+    response = client.post("/api/auth/nonce", "address=0x", content_type="application/x-www-form-urlencoded")
 
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
+    assert (response.status_code, response.json()["code"]) == (415, "unsupported-media-type")
 
 
 def test_responses_for_one_caller_are_not_cached(wallet: Wallet) -> None:
-    answer = wallet.client.post("/api/auth/nonce", {"address": wallet.profile.profile_address}, format="json")
+    response = wallet.client.post(
+        "/api/auth/nonce", {"address": wallet.profile.profile_address}, format="json"
+    )
 
-    assert answer.headers["Cache-Control"] == "no-store"
+    assert response.headers["Cache-Control"] == "no-store"
 
 
 def test_the_keys_are_public_and_may_be_kept_for_a_while(client: APIClient) -> None:
-    answer = client.get("/.well-known/jwks.json")
+    response = client.get("/.well-known/jwks.json")
 
-    assert answer.status_code == 200
-    assert answer.headers["Cache-Control"] == "public, max-age=300"
-    (key,) = answer.json()["keys"]
+    assert response.status_code == 200
+    assert response.headers["Cache-Control"] == "public, max-age=300"
+    (key,) = response.json()["keys"]
     assert "d" not in key
 
 
@@ -151,10 +153,10 @@ def test_each_refusal_leaves_as_its_own_problem(wallet: Wallet, chain: FakeChain
 def test_a_503_response_has_retry_after(wallet: Wallet, chain: FakeChain) -> None:
     pair = wallet.verify()
     with chain.away():
-        answer = wallet.client.post("/api/auth/refresh", {"refresh": pair["refresh"]}, format="json")
+        response = wallet.client.post("/api/auth/refresh", {"refresh": pair["refresh"]}, format="json")
 
-    assert (answer.status_code, answer.json()["code"]) == (503, "chain-unavailable")
-    assert answer.headers["Retry-After"] == "2"
+    assert (response.status_code, response.json()["code"]) == (503, "chain-unavailable")
+    assert response.headers["Retry-After"] == "2"
 
 
 def test_a_stale_access_token_does_not_prevent_a_sign_in(wallet: Wallet) -> None:

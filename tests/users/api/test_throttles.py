@@ -64,18 +64,18 @@ def test_guessing_is_counted(
     setattr(settings, setting, "2/hour")
     client = _client()
 
-    answers = [client.post(f"/api/auth/{path}", body, format="json") for _ in range(3)]
+    responses = [client.post(f"/api/auth/{path}", body, format="json") for _ in range(3)]
 
-    assert [answer.json()["code"] for answer in answers] == [first, first, "too-many-requests"]
-    assert int(answers[-1].headers["Retry-After"]) > 60
+    assert [response.json()["code"] for response in responses] == [first, first, "too-many-requests"]
+    assert int(responses[-1].headers["Retry-After"]) > 60
 
 
 @pytest.mark.parametrize("path", ["nonce", "verify", "refresh"])
 def test_without_a_counter_sign_in_is_refused(settings: Any, path: str) -> None:
     settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
 
-    answer = _client().post(f"/api/auth/{path}", {"address": random_address()}, format="json")
+    response = _client().post(f"/api/auth/{path}", {"address": random_address()}, format="json")
 
-    assert (answer.status_code, answer.json()["code"]) == (503, "service-unavailable")
-    assert answer.headers["Retry-After"] == "5"
+    assert (response.status_code, response.json()["code"]) == (503, "service-unavailable")
+    assert response.headers["Retry-After"] == "5"
     assert not SignInChallenge.objects.exists()

@@ -139,9 +139,9 @@ class Demo:
             path_token=sent.path_token or token,
             sender="127.0.0.1",
         )
-        answer = postbacks.receive(slug=slug, request=request, now=at)
-        if answer.status != 200:
-            raise RuntimeError(f"a demo postback of {slug} was answered {answer}")
+        response = postbacks.receive(slug=slug, request=request, now=at)
+        if response.status != 200:
+            raise RuntimeError(f"a demo postback of {slug} was answered {response}")
 
     def _check_in(self, person: Person, at: datetime) -> None:
         with suppress(CheckInUnavailable):

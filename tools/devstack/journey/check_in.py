@@ -44,8 +44,8 @@ def check_in(earner: Earner) -> None:
 
 def _draw(earner: Earner, table: Drop) -> None:
     key = secrets.token_hex(16)
-    answer = earner.wallet.execute_check_in(key)
-    drop, possible = answer["result"], answer["possibleResults"]
+    result = earner.wallet.execute_check_in(key)
+    drop, possible = result["result"], result["possibleResults"]
     expect("that the result was possible", drop in possible, True)
     for other in possible:
         name = _RANGES[other["type"]]
@@ -54,7 +54,7 @@ def _draw(earner: Earner, table: Drop) -> None:
         )
     echo(f"  ✓ checked in: {_text_of(drop)}, of {len(possible)} possible drops")
     _check_effect(earner, drop)
-    expect("the drop of the same Idempotency-Key", earner.wallet.execute_check_in(key), answer)
+    expect("the drop of the same Idempotency-Key", earner.wallet.execute_check_in(key), result)
     earner.check_unchanged("a repeated check-in")
     echo("    repeated with the same key: the same drop, no second effect")
 
@@ -81,12 +81,12 @@ def _check_effect(earner: Earner, drop: Drop) -> None:
 
 def _check_refusal(wallet: Wallet) -> None:
     try:
-        answer = wallet.execute_check_in(secrets.token_hex(16))
+        result = wallet.execute_check_in(secrets.token_hex(16))
     except RelayProblem as refusal:
         expect("the refusal", (refusal.status, refusal.code), (409, "check-in-unavailable"))
         echo(f"  ✓ no attempt is left today; the next one comes at {refusal.members['nextCheckInAt']}")
     else:
-        raise Mismatch(f"a check-in without an attempt gave {answer['result']}")
+        raise Mismatch(f"a check-in without an attempt gave {result['result']}")
 
 
 def _check_commitments(wallet: Wallet) -> None:

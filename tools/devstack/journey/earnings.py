@@ -52,11 +52,11 @@ class Network:
 
     def post(self, postback: Reward) -> PostbackResponse:
         """Send a signed postback; the response must be the one that the network documents."""
-        answer = self.send(self.signed(postback))
-        expect(f"the status that {self.slug} is answered", answer.status, 200)
-        expected = _EXPECTED_BODIES.get(self.slug, answer.body).replace("{event}", postback.external_id)
-        expect(f"the text that {self.slug} is answered", answer.body, expected)
-        return answer
+        response = self.send(self.signed(postback))
+        expect(f"the status that {self.slug} is answered", response.status, 200)
+        expected = _EXPECTED_BODIES.get(self.slug, response.body).replace("{event}", postback.external_id)
+        expect(f"the text that {self.slug} is answered", response.body, expected)
+        return response
 
     def signed(self, postback: Reward) -> SignedPostback:
         """Return the signed postback."""
@@ -120,11 +120,11 @@ class Earner:
             amount=str(amount),
             at=datetime.now(UTC),
         )
-        answer = network.post(self.postbacks[slug])
+        response = network.post(self.postbacks[slug])
         worth = self.check_earning(network, amount)
         outcome = f"held for {network.hold_hours} h" if network.hold_hours else f"→ {self.dashboard.credits}"
         raised = f" + {float(before.bonus(network.kind)):.2%}" if before.bonus(network.kind) else ""
-        echo(f"  ✓ {slug} ({network.kind}) is answered {answer}")
+        echo(f"  ✓ {slug} ({network.kind}) is answered {response}")
         echo(f"    {amount} × {float(network.rate):g}{raised} = {worth} credits, {outcome}")
 
     def check_earning(self, network: Network, amount: int) -> int:
@@ -140,10 +140,10 @@ class Earner:
 
     def reverse(self, slug: str) -> None:
         """Send the reversal of a network's last postback, and check that exactly its credits are taken back."""
-        answer = self.networks[slug].post(replace(self.postbacks[slug], is_reversal=True))
+        response = self.networks[slug].post(replace(self.postbacks[slug], is_reversal=True))
         worth, experience = self.worth[slug]
         self.check_entry("EARNING_REVERSAL", -worth, experience=-experience)
-        echo(f"  ✓ {slug} reverses it and is answered {answer}: {-worth} credits, {-experience} experience")
+        echo(f"  ✓ {slug} reverses it and is answered {response}: {-worth} credits, {-experience} experience")
 
     def check_entry(self, source: str, credits: int, *, experience: int) -> None:
         """Read the dashboard again; it must have one more entry."""
@@ -215,10 +215,10 @@ def _send_forged_postback(earner: Earner) -> None:
     postback = replace(earner.postbacks[_FORGED], external_id=secrets.token_hex(12))
     sent = network.signed(postback)
     changed = sent.query.replace(f"currency={postback.amount}", f"currency={int(postback.amount) + 1}")
-    answer = network.send(replace(sent, query=changed))
-    expect("the status that a forged postback is answered", answer.status, _FORGERY_STATUS)
+    response = network.send(replace(sent, query=changed))
+    expect("the status that a forged postback is answered", response.status, _FORGERY_STATUS)
     earner.check_unchanged("a forged postback")
-    echo(f"  ✓ one more unit than {_FORGED} signed is answered {answer}")
+    echo(f"  ✓ one more unit than {_FORGED} signed is answered {response}")
 
 
 def _import_report(earner: Earner, manage: Manage) -> None:

@@ -38,38 +38,38 @@ class Subscriber:
     def subscribe(self, amount: int) -> None:
         """Create a subscription; capture a card if the service requires one."""
         try:
-            answer = self.wallet.upsert_subscription(amount)
+            result = self.wallet.upsert_subscription(amount)
         except RelayProblem as refusal:
             expect("the refusal", (refusal.status, refusal.code), (402, "payment-method-required"))
             echo(f"  ✓ no subscription without a card: {refusal}")
             self._capture_card()
-            answer = self.wallet.upsert_subscription(amount)
-        expect("a new subscription", answer["subscriptionId"] != self.subscription, True)
-        self.subscription = answer["subscriptionId"]
-        record = self._compare(answer, amount)
+            result = self.wallet.upsert_subscription(amount)
+        expect("a new subscription", result["subscriptionId"] != self.subscription, True)
+        self.subscription = result["subscriptionId"]
+        record = self._compare(result, amount)
         expect("the status at the provider", record["status"], "active")
-        echo(f"  ✓ subscribed: {record['id']} at {answer['subscriptionAmount']} a month")
+        echo(f"  ✓ subscribed: {record['id']} at {result['subscriptionAmount']} a month")
 
     def change(self, amount: int) -> None:
         """Change the amount from the next period; this also undoes a cancellation."""
         invoices = self.provider.invoices(self.subscription)
-        answer = self.wallet.upsert_subscription(amount)
-        expect("the changed subscription", answer["subscriptionId"], self.subscription)
-        record = self._compare(answer, amount)
+        result = self.wallet.upsert_subscription(amount)
+        expect("the changed subscription", result["subscriptionId"], self.subscription)
+        record = self._compare(result, amount)
         expect("cancel_at_period_end", record["cancel_at_period_end"], False)
         expect("the invoices after the change", self.provider.invoices(self.subscription), invoices)
-        echo(f"  ✓ changed to {answer['subscriptionAmount']} from the next period on, nothing charged now")
+        echo(f"  ✓ changed to {result['subscriptionAmount']} from the next period on, nothing charged now")
 
     def cancel(self, *, immediately: bool) -> None:
         """Cancel the subscription, at once or at the end of its period."""
-        answer = self.wallet.cancel_subscription(immediately=immediately)
+        result = self.wallet.cancel_subscription(immediately=immediately)
         record = self.provider.subscription(self.subscription)
         expected = {
             "success": True,
             "customerIdCancelledFor": record["customer"],
             "cancelledInstantly": immediately,
         }
-        expect("the cancellation", answer, expected)
+        expect("the cancellation", result, expected)
         expect("the status at the provider", record["status"], "canceled" if immediately else "active")
         expect("cancel_at_period_end", record["cancel_at_period_end"], not immediately)
         echo(f"  ✓ cancelled {'at once' if immediately else 'at the end of the period'}: {record['id']}")

@@ -41,10 +41,10 @@ def _measured_apart() -> list[dict[str, Any]]:
     # Only the owner of the tables may disable triggers and run ANALYZE.
     with short_lived_stack(settings, owns_tables=True) as (folder, environment):
         echo(f"Writing 100 entries and 20 relay transactions of {_PEOPLE:,} people, then opening the pages …")
-        answer = folder / "pages.json"
-        arguments = ("-m", "lab.bench.admin", str(answer), str(_PEOPLE))
+        result = folder / "pages.json"
+        arguments = ("-m", "lab.bench.admin", str(result), str(_PEOPLE))
         run_django(folder / "pages.log", environment, *arguments)
-        measured = read_json(answer)
+        measured = read_json(result)
         echo(f"Written in {measured['filled_seconds']:.0f} s")
         return list(measured["pages"])
 
@@ -85,11 +85,11 @@ def _measured(browser: Any, name: str, address: str) -> Page:
 
 
 def _open(browser: Any, address: str) -> None:
-    answer = browser.get(address)
-    if answer.status_code not in {200, 302}:
-        raise RuntimeError(f"{address} answered {answer.status_code}")
-    if answer.status_code == 302 and not address.startswith("/admin/search/"):
-        raise RuntimeError(f"{address} leads to {answer['location']}")
+    response = browser.get(address)
+    if response.status_code not in {200, 302}:
+        raise RuntimeError(f"{address} answered {response.status_code}")
+    if response.status_code == 302 and not address.startswith("/admin/search/"):
+        raise RuntimeError(f"{address} leads to {response['location']}")
 
 
 def _browser() -> Any:

@@ -144,22 +144,22 @@ def _loop(state: _Run, connections: list[_Connection], requests: list[bytes], ra
         ):
             connection = by_number[number]
             received = connection.receive()
-            answer = answer_in(connection.received)
-            if answer is None and received:
+            result = answer_in(connection.received)
+            if result is None and received:
                 continue
-            if answer is None:  # closed without a response: never retried, because it may have been accepted
+            if result is None:  # closed without a response: never retried, because it may have been accepted
                 state.note(connection, 0, b"the connection was closed")
                 del by_number[number]
                 connection.reconnect()
                 by_number[connection.socket.fileno()] = connection
                 poll.register(connection.socket.fileno(), select.EPOLLIN)
-            elif answer[0][9:12] in _REPEATED and now < state.ends_at + _REPEAT_SECONDS:
+            elif result[0][9:12] in _REPEATED and now < state.ends_at + _REPEAT_SECONDS:
                 state.repeats += 1
                 connection.received = b""
-                heapq.heappush(later, (time.monotonic() + retry_after(answer[0]), number))
+                heapq.heappush(later, (time.monotonic() + retry_after(result[0]), number))
                 continue
             else:
-                state.note(connection, int(answer[0][9:12]), answer[1])
+                state.note(connection, int(result[0][9:12]), result[1])
             busy -= 1
             idle.append(connection)
 

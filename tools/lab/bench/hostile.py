@@ -176,12 +176,12 @@ def figures_of(alone: Sequence[Round], beside: Sequence[Round]) -> dict[str, Any
         for name in ("settled_per_second", "p50_ms", "p99_ms", "node_cpu", "service_cpu")
     }
     before, after = medians["settled_per_second"]
-    answers = sum((Counter(one.answers) for one in beside), Counter[str]())
+    results = sum((Counter(one.answers) for one in beside), Counter[str]())
     refused = sum((Counter(one.refused) for one in [*alone, *beside]), Counter[str]())
     return {
         **medians,
         "lost": 1 - after / before if before else 0.0,
-        "attacker": dict(answers),
+        "attacker": dict(results),
         "refused": dict(refused),
     }
 
@@ -232,7 +232,7 @@ def _round(
         # An attacker that is told to wait sends on after the others have ended.
         attacked = attacking.result() if attacking else None
     each, taken = used.per_call(used.at), sorted(one.milliseconds for one in sent.accepted)
-    answers = Counter(attacked.refusals) + Counter(accepted=len(attacked.accepted)) if attacked else Counter()
+    results = Counter(attacked.refusals) + Counter(accepted=len(attacked.accepted)) if attacked else Counter()
     return Round(
         settled / seconds,
         percentile(taken, 50),
@@ -240,7 +240,7 @@ def _round(
         each["node"],
         each["service"],
         sent.refusals,
-        answers,
+        results,
     )
 
 

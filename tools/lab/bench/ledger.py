@@ -28,10 +28,10 @@ def bench_ledger(path: Path) -> int:
     """Measure on a temporary database, print, and write the figures to `path`."""
     settings = {"DATABASE_STATEMENT_TIMEOUT_SECONDS": "0", "LOG_LEVEL": "ERROR"}
     with short_lived_stack(settings, owns_tables=True) as (folder, environment):
-        answer = folder / "ledger.json"
-        arguments = ("-m", "lab.bench.ledger", str(answer), str(PEOPLE))
+        result = folder / "ledger.json"
+        arguments = ("-m", "lab.bench.ledger", str(result), str(PEOPLE))
         run_django(folder / "ledger.log", environment, *arguments)
-        figures = read_json(answer)
+        figures = read_json(result)
     echo(
         f"{figures['entries']:,} entries of {PEOPLE:,} people, {figures['roots']} roots; "
         "CPU microseconds for each entry"

@@ -61,21 +61,21 @@ class Sent:
     @property
     def accepted(self) -> list[Answer]:
         """The answers with status 200."""
-        return [answer for answer in self.answers if answer.status == 200]
+        return [response for response in self.answers if response.status == 200]
 
     @property
     def seconds(self) -> float:
         """Seconds from the start to the last response."""
-        return max((answer.answered_at for answer in self.answers), default=self.started) - self.started
+        return max((result.answered_at for result in self.answers), default=self.started) - self.started
 
     @property
     def refusals(self) -> dict[str, int]:
         """Count the other answers by status and problem code."""
-        return dict(Counter(_name(answer) for answer in self.answers if answer.status != 200))
+        return dict(Counter(_name(response) for response in self.answers if response.status != 200))
 
     def figures(self) -> dict[str, Any]:
         """Return the figures for the report."""
-        times = sorted(answer.milliseconds for answer in self.accepted)
+        times = sorted(result.milliseconds for result in self.accepted)
         return {
             "accepted": len(times),
             "seconds": self.seconds,
@@ -122,8 +122,8 @@ def send(base_url: str, load: Load, *, meanwhile: Callable[[], None] = lambda: N
         ) as client:
             _run(client, meanwhile)
         result = read_json(result_path)
-    answers = [Answer(*answer[1:]) for answer in result["answers"]]
-    return Sent(result["started"], answers, result["cpu_seconds"], result["repeats"])
+    results = [Answer(*answer[1:]) for answer in result["answers"]]
+    return Sent(result["started"], results, result["cpu_seconds"], result["repeats"])
 
 
 def _run(client: "subprocess.Popen[str]", meanwhile: Callable[[], None]) -> None:

@@ -242,10 +242,10 @@ def _requests(calls: Calls) -> Iterator[float]:
     token = _token(profile)
     for number in range(_ROUNDS):
         ((_, body),) = calls.bodies(1)
-        answer: list[Any] = []
-        milliseconds = _answered(handler, _PATH, body, answer, authorization=f"Bearer {token}")
-        if "transactionHash" not in answer[0]:
-            raise RuntimeError(f"a request was refused: {answer[0]}")
+        result: list[Any] = []
+        milliseconds = _answered(handler, _PATH, body, result, authorization=f"Bearer {token}")
+        if "transactionHash" not in result[0]:
+            raise RuntimeError(f"a request was refused: {result[0]}")
         if number >= _WARM_ROUNDS:
             yield milliseconds
 

@@ -68,7 +68,7 @@ def steady_part(samples: Sequence[Sample], sent: Sent) -> dict[str, Any] | None:
         return None
     used, settled = inner[-1].reading.since(inner[0].reading), inner[-1].settled - inner[0].settled
     times = (inner[0].reading.at, inner[-1].reading.at)
-    accepted = sum(times[0] <= answer.answered_at < times[1] for answer in sent.accepted)
+    accepted = sum(times[0] <= result.answered_at < times[1] for result in sent.accepted)
     return {
         "seconds": used.at,
         "accepted_per_second": accepted / used.at,

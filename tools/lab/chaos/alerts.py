@@ -88,15 +88,15 @@ class Watch:
     def _read(self) -> None:
         """Read the largest value of the metric, apart from its sign."""
         with suppress(urllib3.exceptions.HTTPError):
-            answer = urllib3.request(
+            response = urllib3.request(
                 "GET",
                 f"{self.base_url}/metrics",
                 headers={"authorization": f"Bearer {METRICS_TOKEN}"},
                 timeout=10,
                 retries=False,
             )
-            is_up = answer.status == 200
-            text = f"{answer.data.decode() if is_up else ''}\nup {is_up:d}"
+            is_up = response.status == 200
+            text = f"{response.data.decode() if is_up else ''}\nup {is_up:d}"
             name = rf"^{re.escape(self.sign.metric)}(?:\{{[^}}]*\}})? (\S+)$"
             values = [abs(float(value)) for value in re.findall(name, text, re.MULTILINE)]
             if values:

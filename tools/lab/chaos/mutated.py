@@ -94,13 +94,15 @@ class Trial:
     def _read_metrics(self, base_url: str) -> None:
         headers = {"authorization": f"Bearer {METRICS_TOKEN}"}
         try:
-            answer = urllib3.request("GET", f"{base_url}/metrics", headers=headers, timeout=30, retries=False)
+            response = urllib3.request(
+                "GET", f"{base_url}/metrics", headers=headers, timeout=30, retries=False
+            )
         except urllib3.exceptions.HTTPError:
             # A busy machine; it is read again at once.
             return
-        if answer.status != 200:
+        if response.status != 200:
             return
-        text = answer.data.decode()
+        text = response.data.decode()
         self.out_of_rotation.update(_OUT_OF_ROTATION.findall(text))
         self.alerted = {}
         for method, node, number in _WRONG_ANSWERS.findall(text):

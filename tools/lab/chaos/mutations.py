@@ -123,9 +123,9 @@ class Mutations:
         if kind in BODIES:
             body = BODIES[kind](answered.body, self._rng)
             return None if body is None else _message(body)
-        answers = sorted(answered.calls, key=lambda one: int(one["id"]))
-        texts = [json.dumps(one) for one in answers]
-        texts[place] = ANSWERS[kind](answers[place], self._rng)
+        results = sorted(answered.calls, key=lambda one: int(one["id"]))
+        texts = [json.dumps(one) for one in results]
+        texts[place] = ANSWERS[kind](results[place], self._rng)
         return _message(f"[{','.join(texts)}]".encode())
 
 

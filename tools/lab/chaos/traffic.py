@@ -159,7 +159,7 @@ class Traffic:
             response = pool.request(
                 "POST", f"{self._calls_url}/api/relay/execute", body=call.body, headers=headers
             )
-            answer = response.json()
+            result = response.json()
         except (urllib3.exceptions.HTTPError, ValueError):
             return False
         self.statuses[response.status] += 1
@@ -167,12 +167,12 @@ class Traffic:
             if call.transaction_hash is None:
                 call.answered_at = time.monotonic()
                 call.seconds = call.answered_at - began
-            call.transaction_hash = call.transaction_hash or answer["transactionHash"]
-            call.answers.add(answer["transactionHash"])
+            call.transaction_hash = call.transaction_hash or result["transactionHash"]
+            call.answers.add(result["transactionHash"])
         elif response.status < 500:
-            call.refusal = f"{response.status} {answer.get('code')}"
+            call.refusal = f"{response.status} {result.get('code')}"
         else:
-            self.outages[str(answer.get("code"))] += 1
+            self.outages[str(result.get("code"))] += 1
         return call.is_answered
 
 

@@ -99,11 +99,11 @@ class Patroni(Server):
 
     def switch_over(self) -> None:
         """Have another host take over; returns when one has."""
-        answer = urllib3.request(
+        response = urllib3.request(
             "POST", f"{self._url}/switchover", json={"leader": self._host.name}, timeout=60, retries=False
         )
-        if answer.status != 200:
-            raise RuntimeError(f"Patroni refuses a switchover: {answer.data.decode()}")
+        if response.status != 200:
+            raise RuntimeError(f"Patroni refuses a switchover: {response.data.decode()}")
 
     def _is(self, role: str) -> bool:
         return status_of(f"{self._url}/{role}") == 200

@@ -49,10 +49,10 @@ def master_of(cluster: Cluster) -> Host:
     for host in network.DATABASES:
         try:
             with redis_client.Redis(host.address, settings.SENTINEL_PORT, socket_timeout=2) as client:
-                answer = client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", settings.REDIS_SERVICE)
+                result = client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", settings.REDIS_SERVICE)
         except redis_client.RedisError:
             continue
-        address = answer[0].decode()
+        address = result[0].decode()
         return next(each for each in network.DATABASES if each.address == address)
     raise NotWhole("No Sentinel answers.")
 

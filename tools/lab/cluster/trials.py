@@ -228,15 +228,15 @@ def idle_after(
     while idle and time.time() < since + patience_seconds:
         time.sleep(_POLL_SECONDS)
         with suppress(urllib3.exceptions.HTTPError):
-            answer = urllib3.request(
+            response = urllib3.request(
                 "GET",
                 f"{base_url}/metrics",
                 headers={"authorization": f"Bearer {token}"},
                 timeout=5,
                 retries=False,
             )
-            if answer.status == 200:
-                idle = idle_since(answer.data.decode(), since)
+            if response.status == 200:
+                idle = idle_since(response.data.decode(), since)
     return round(time.time() - since, 1), idle
 
 

@@ -75,13 +75,13 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
     if checkout is not None:
         for process in (*webs, *workers):
             versions.run_from(process, checkout, rehearsal.prepared.environment)
-    answers: Answers = Counter()
+    results: Answers = Counter()
     since = time.time()
-    stages = Stages(answers)
+    stages = Stages(results)
     with (
         rehearsal.running([*webs, *workers]),
         ExitStack() as replaced,
-        counted(balancer.port, answers),
+        counted(balancer.port, results),
     ):
         for web in webs:
             balancer.put_in(web.port)
@@ -116,7 +116,7 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
     echo(f"{len(traffic.calls)} calls in all.")
     echo(f"In flight as `migrate` began: {in_flight}.")
     echo(f"Responses with a retry, by step: {stages}.")
-    return _judge(services, before, Counter(answers) - before, wrong)
+    return _judge(services, before, Counter(results) - before, wrong)
 
 
 def _migrate_interrupted(

@@ -42,9 +42,9 @@ class RecordingClient(stripe.RequestsClient):
     ) -> Any:
         content, status, answered = super().request(method, url, headers, post_data, *more, **options)
         parts = urlsplit(url)
-        answer = json.loads(content)
+        result = json.loads(content)
         self.exchanges.append(
-            Exchange(method.upper(), parts.path, parts.query, post_data or "", status, answer)
+            Exchange(method.upper(), parts.path, parts.query, post_data or "", status, result)
         )
         return content, status, answered
 

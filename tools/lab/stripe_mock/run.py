@@ -61,9 +61,9 @@ class StripeMock(Server):
             headers=headers,
             retries=False,
         )
-        answer = json.loads(response.data)
+        result = json.loads(response.data)
         return Exchange(
-            exchange.method, exchange.path, exchange.query, exchange.body, response.status, answer
+            exchange.method, exchange.path, exchange.query, exchange.body, response.status, result
         )
 
 
@@ -86,12 +86,12 @@ def run(options: Options) -> int:
             {(one.method, one.path, one.parameters): one for one in calls.recorder.exchanges}.values()
         )
         with StripeMock(program, folder).running() as mock:
-            answers = [mock.repeat(exchange) for exchange in sent]
-    refused = [_line(one) for one in answers if not 200 <= one.status < 300]
+            responses = [mock.repeat(exchange) for exchange in sent]
+    refused = [_line(one) for one in responses if not 200 <= one.status < 300]
     kinds = Counter(_operation(one) for one in sent)
     differ = differences(
         shapes_of([one.answer for one in sent if one.status == 200]),
-        shapes_of([one.answer for one in answers]),
+        shapes_of([one.answer for one in responses]),
     )
     explained = _explained(differ)
     _print("not sent", calls.missed())

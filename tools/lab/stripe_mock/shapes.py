@@ -31,8 +31,8 @@ def add_shapes(value: Any, shapes: Shapes, *, kind: str = "", place: str = "") -
 def shapes_of(answers: list[Any]) -> Shapes:
     """Return the shapes of all objects in these answers."""
     shapes: Shapes = defaultdict(lambda: defaultdict(set))
-    for answer in answers:
-        add_shapes(answer, shapes)
+    for result in answers:
+        add_shapes(result, shapes)
     return shapes
 
 

@@ -74,12 +74,12 @@ def ask_everything(services: Services) -> list[Answer]:
         ("the replaced transaction, by hash", lambda: _transaction(rpc, sender.hashes[-2])),
         ("send: a nonce that is mined", lambda: sender.send(ahead=-1)),
     ]
-    answers = [Answer(name, ask()) for name, ask in reads]
+    results = [Answer(name, ask()) for name, ask in reads]
     for group in (sends, after):
         # The clients make a block per period, so all of a group falls between two blocks.
         services.rpc.call("evm_mine")
-        answers += [Answer(name, ask()) for name, ask in group]
-    return answers
+        results += [Answer(name, ask()) for name, ask in group]
+    return results
 
 
 class _Sender:
@@ -165,11 +165,11 @@ def _revert(rpc: Rpc) -> str:
 def _override(rpc: Rpc) -> str:
     place = "0x" + "77" * 20
     try:
-        answer = rpc.call("eth_call", {"to": place, "data": "0x"}, "latest", {place: {"code": _ANSWERING}})
+        result = rpc.call("eth_call", {"to": place, "data": "0x"}, "latest", {place: {"code": _ANSWERING}})
     except RpcFailed as failure:
         error = _as_error(failure)
         return _shown(error, "read one by one" if is_call_error(error) else "node fault")
-    return "taken" if int(answer, 16) == _ANSWER else "the code is ignored"
+    return "taken" if int(result, 16) == _ANSWER else "the code is ignored"
 
 
 def _receipt(rpc: Rpc, transaction_hash: str) -> str:

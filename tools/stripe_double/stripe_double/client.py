@@ -61,10 +61,10 @@ class _Connection:
             timeout=_TIMEOUT_SECONDS,
             retries=False,
         )
-        answer: Json = response.json()
+        result: Json = response.json()
         if response.status != 200:
-            raise ControlError(answer["error"]["message"])
-        return answer
+            raise ControlError(result["error"]["message"])
+        return result
 
 
 class _Time(_Connection):

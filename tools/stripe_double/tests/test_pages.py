@@ -46,8 +46,8 @@ def test_an_open_invoice_is_paid_on_its_page(
     url = str(open_invoice.hosted_invoice_url)
     assert f"{amount / 100:.2f} USD, open" in _get(url)
     assert "<form" not in _get(str(open_invoice.invoice_pdf))
-    answer, shown = _submit(url, payment_method=card)
-    assert answer == status
+    result, shown = _submit(url, payment_method=card)
+    assert result == status
     paid = account.v1.invoices.retrieve(str(open_invoice.id)).status == "paid"
     assert paid == (status == 303)
     assert ('role="alert"' in shown) == (status == 402)
@@ -63,10 +63,10 @@ def test_checkout_captures_a_card_and_sends_the_browser_back(
     customer = account.create_customer()
     wanted: Any = {"mode": "setup", "customer": customer.id, "success_url": BACK, "cancel_url": BACK}
     session = account.v1.checkout.sessions.create(wanted)
-    answer, place = _submit(str(session.url), payment_method=card)
+    result, place = _submit(str(session.url), payment_method=card)
     if "/done" in place:
         place = urllib3.request("GET", place, redirect=False).headers["Location"]
-    assert answer == status
+    assert result == status
     assert (place == BACK) == (status == 303)
     session = account.v1.checkout.sessions.retrieve(session.id)
     assert session.status == ("complete" if status == 303 else "open")

@@ -255,12 +255,12 @@ class TestRuns:
 @pytest.mark.django_db(transaction=True)
 def test_two_concurrent_runs_are_one(fake: FakeBilling, subscriber: Payer) -> None:
     with fault_injection() as client:
-        answers: list[object] = []
+        results: list[object] = []
         client.before["customers"] = once(
-            lambda: answers.extend(at_once([lambda: reconciliation.reconcile(now=fake.now() + HOUR)]))
+            lambda: results.extend(at_once([lambda: reconciliation.reconcile(now=fake.now() + HOUR)]))
         )
         run = reconciliation.reconcile(now=fake.now() + HOUR)
-    assert answers == [None]
+    assert results == [None]
     assert [row.pk for row in ReconciliationRun.objects.all()] == [run.pk if run else secrets.token_hex(4)]
 
 

@@ -48,7 +48,7 @@ FORMAT_MODULE_PATH = "gateway.admin.formats"
 APPEND_SLASH = False
 # The largest body of a request, in bytes.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
-# Per web process: requests answered at the same time, and requests that wait for a thread.
+# Per web process: requests served at the same time, and requests that wait for a thread.
 WEB_THREADS = env.integer("WEB_THREADS", default=32, minimum=1)
 WEB_MAX_WAITING_REQUESTS = 256
 # The maximum number of requests in progress, each of which may keep a body in memory. granian accepts far more

@@ -1,5 +1,5 @@
 """
-The values in nodes' answers. Each function reads one answer, and raises `MalformedAnswer` for anything else.
+The values in nodes' responses. Each function reads one response, and raises `MalformedAnswer` for anything else.
 
 Numbers must be within the bounds of the chain and the database, so that no nonsensical number gets past this module.
 Source: the Ethereum JSON-RPC specification (ethereum/execution-apis).
@@ -16,7 +16,7 @@ from gateway.chain.types import BlockId, Head, Receipt
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-# The largest answers in bytes: a block with the hashes of its transactions; code; a receipt or logs of 3,000,000 gas,
+# The largest responses in bytes: a block with the hashes of its transactions; code; a receipt or logs of 3,000,000 gas,
 # which bounds them by the price per byte of a log; a trial's return data and logs; and a block with its transactions.
 BLOCK_BYTES, CODE_BYTES, LOGS_BYTES = 2**21, 2**20, 2**22
 TRIAL_BYTES, FULL_BLOCK_BYTES = 2**18, 2**24
@@ -27,17 +27,17 @@ _FEWEST_USED_BLOCKS = 1.0
 
 
 def quantity(answer: Any) -> int:
-    """Return the number in an answer (a QUANTITY of JSON-RPC)."""
+    """Return the number in a response (a QUANTITY of JSON-RPC)."""
     return _number(answer, "it", _MOST)
 
 
 def wei(answer: Any) -> int:
-    """Return the amount of wei in an answer."""
+    """Return the amount of wei in a response."""
     return _number(answer, "it", _MOST_WEI)
 
 
 def octets(answer: Any) -> bytes:
-    """Return the bytes in an answer (DATA of JSON-RPC)."""
+    """Return the bytes in a response (DATA of JSON-RPC)."""
     if not isinstance(answer, str) or not answer.startswith("0x"):
         raise MalformedAnswer("it is not hex data")
     try:

@@ -1,8 +1,8 @@
 """
 A batch of JSON-RPC calls and its response, which is read while its bytes arrive.
 
-Everything in a response is untrusted. Each answer and the whole response have a maximum size, Python's recursion limit
-bounds the nesting, and each answer is matched to its call by id.
+Everything in a body is untrusted. Each response and the whole body have a maximum size, Python's recursion limit
+bounds the nesting, and each response is matched to its call by id.
 """
 
 import codecs
@@ -22,7 +22,7 @@ from gateway.chain.rpc import (
     TooLarge,
 )
 
-# The maximum size of a response; a single answer may be larger if its call allows it.
+# The maximum size of a body; a single response may be larger if its call allows it.
 _MOST_BYTES = 8 * 1024 * 1024
 _SMALL_BYTES = 65_536
 # Nodes' error messages are searched and logged only up to this length.
@@ -42,7 +42,7 @@ def request_body(calls: Sequence[Call]) -> bytes:
 
 
 class BatchResponse:
-    """The response to a batch: takes the bytes of its body, then returns the answers."""
+    """The response to a batch: takes the bytes of its body, then returns the responses."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._calls = calls
@@ -51,7 +51,7 @@ class BatchResponse:
         self._pieces: list[bytes] = []
         # All bytes received, and those that are not parsed yet.
         self._size = self._waiting = 0
-        # The text after the last complete answer.
+        # The text after the last complete response.
         self._rest = ""
         self._has_begun = self._has_ended = False
         self._values: dict[int, Any] = {}
@@ -62,13 +62,13 @@ class BatchResponse:
         Take the next bytes of the body.
 
         Raises:
-            TooLarge: an answer, or the whole response, is too large.
+            TooLarge: a response, or the whole body, is too large.
             MalformedAnswer, BatchRefused: see `values`.
         """
         self._pieces.append(piece)
         self._size += len(piece)
         self._waiting += len(piece)
-        # Wait for twice as much text each time, so that an answer in many pieces is not parsed again for each piece.
+        # Wait for twice as much text each time, so that a response in many pieces is not parsed again for each piece.
         if self._waiting > max(_SMALL_BYTES, len(self._rest)):
             self._parse(is_complete=False)
         if self._size > self._most_bytes:
@@ -76,13 +76,13 @@ class BatchResponse:
 
     def values(self) -> list[Any]:
         """
-        Return the parsed answer of each call in order, or the `NodeFault` in its place.
+        Return the parsed response of each call in order, or the `NodeFault` in its place.
 
-        If a contract may have caused an oversized answer, its value is `TooLarge`, even if the node is at fault.
+        If a contract may have caused an oversized response, its value is `TooLarge`, even if the node is at fault.
 
         Raises:
             MalformedAnswer: the body is not the response to this batch.
-            BatchRefused: answers are missing.
+            BatchRefused: responses are missing.
         """
         self._parse(is_complete=True)
         if not self._has_ended:
@@ -101,7 +101,7 @@ class BatchResponse:
             raise MalformedAnswer("not UTF-8") from error
 
     def _begin(self, text: str, *, is_complete: bool) -> int:
-        """Return where the first answer begins."""
+        """Return where the first response begins."""
         at = _skip(text, 0)
         if self._has_begun or at == len(text):
             return at
@@ -111,7 +111,7 @@ class BatchResponse:
         return at + 1
 
     def _answers_from(self, text: str, at: int) -> int:
-        """Take the complete answers from `at` on; return where the first incomplete one begins."""
+        """Take the complete responses from `at` on; return where the first incomplete one begins."""
         while self._has_begun:
             at = _skip(text, at)
             if at == len(text):
@@ -133,7 +133,7 @@ class BatchResponse:
         return at
 
     def _check_incomplete(self, text: str, at: int) -> None:
-        """Raise if the answer that is still arriving is already too large."""
+        """Raise if the response that is still arriving is already too large."""
         named = _ID_FIRST.match(text, at)
         # Some nodes write the id last; then assume the order of the calls, which nearly all nodes keep.
         place = int(named.group(1)) if named else len(self._values)
@@ -156,7 +156,7 @@ class BatchResponse:
         if not isinstance(answer, dict):
             raise MalformedAnswer("an answer is not an object")
         place = answer.get("id")
-        # An error without an id may have the reason if answers are missing.
+        # An error without an id may have the reason if responses are missing.
         self._refusal = _message_of(answer) or self._refusal
         if place is None and answer.get("error") is not None:
             return
@@ -176,12 +176,12 @@ def _excess(call: Call, place: int) -> NodeFault:
 
 
 def oversized_by_node(call: Call) -> MalformedAnswer:
-    """Return the fault of a node whose answer is larger than this call allows."""
+    """Return the fault of a node whose response is larger than this call allows."""
     return MalformedAnswer(f"the answer is larger than {call.max_bytes} bytes", method=call.method)
 
 
 def oversized_by_contract(call: Call) -> Any:
-    """Return the call's value for an answer that its contract made too large, or the `NodeFault` in its place."""
+    """Return the call's value for a response that its contract made too large, or the `NodeFault` in its place."""
     return _read(call, OversizedError())
 
 
@@ -204,7 +204,7 @@ def _read(call: Call, answer: Any) -> Any:
         return call.read(answer)
     except MalformedAnswer as fault:
         return MalformedAnswer(fault.reason, method=call.method)
-    except Exception as error:  # noqa: BLE001 - whatever an answer makes its reader raise is the node's fault
+    except Exception as error:  # noqa: BLE001 - whatever a response makes its reader raise is the node's fault
         return MalformedAnswer(f"unreadable ({type(error).__name__})", method=call.method)
 
 

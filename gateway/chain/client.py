@@ -4,8 +4,8 @@ The client of the chain, over JSON-RPC. All access to nodes goes through `get_ch
 Each method that requests and relay calls wait for sends one batch, built here, by `views` or by `relay_states`.
 All other methods use web3.py (`web3_reads`). "latest" is given explicitly, because the nodes' defaults differ.
 
-A contract may return nonsense; its value is then None, empty or 0. The node itself must answer correctly: each `Call`
-parses its answer, any other answer is that node's fault, and the next node gets the request.
+A contract may return nonsense; its value is then None, empty or 0. The node itself must respond correctly: each `Call`
+parses its response, any other response is that node's fault, and the next node gets the request.
 """
 
 import os
@@ -211,7 +211,7 @@ class JsonRpcChainClient(Web3Reads):
         return [agreed_outcome(outcomes, needed=self._quorum) for outcomes in zip(*by_node, strict=True)]
 
     def _quorum_of(self, read: Callable[[Node], Answer]) -> list[Answer]:
-        """Return the answers of the nodes that answered; raise NodeUnavailable if they are fewer than the quorum."""
+        """Return the responses of the nodes that responded; raise NodeUnavailable if they are fewer than the quorum."""
         by_node = self.pool.read_each(read, enough=self._quorum)
         if not by_node:
             raise no_answer()

@@ -1,5 +1,5 @@
 """
-Errors of the chain: no node answers, a signature has an unknown form, or a contract refuses a call.
+Errors of the chain: no node responds, a signature has an unknown form, or a contract refuses a call.
 
 Each contract error of LSP-6, LSP-25, LSP-20 and ERC-725X that callers can act on is a class; its docstring is its
 entry in the public error catalogue. `gateway.chain.contracts` decodes them.
@@ -13,7 +13,7 @@ RETRY_AFTER_SECONDS = 2
 
 
 class NodeUnavailable(DomainError):
-    """No chain node answers; repeat after `Retry-After` seconds."""
+    """No chain node responds; repeat after `Retry-After` seconds."""
 
     code, title, status, retryable = "chain-unavailable", "The chain cannot be reached", 503, True
     is_outage = True
@@ -21,7 +21,7 @@ class NodeUnavailable(DomainError):
 
 class SignerUnavailable(DomainError):
     """
-    The signer does not answer, or its limit is reached for now. Repeat the call.
+    The signer does not respond, or its limit is reached for now. Repeat the call.
 
     A call that was sent meanwhile may still be accepted; a repeat returns its hash.
     """
@@ -30,7 +30,7 @@ class SignerUnavailable(DomainError):
 
 
 def no_answer() -> NodeUnavailable:
-    """Return the error for a request that no node answers."""
+    """Return the error for a request that no node responds."""
     return NodeUnavailable("No chain node answers. Repeat the request.", retry_after=RETRY_AFTER_SECONDS)
 
 
@@ -216,7 +216,7 @@ class TargetReverted(CallRefused):
 
 
 class AnswerTooLarge(CallRefused):
-    """The called contract returns or reverts with more data than the service reads. Call one that answers less."""
+    """The called contract returns or reverts with more data than the service reads. Call one that returns less."""
 
     code, title = "answer-too-large", "The called contract answers too much"
 

@@ -1,8 +1,8 @@
 """
 One node of the chain: its requests, the batch size that it accepts, and the effect of its failures on the rotation.
 
-Any error while the service reads a node's answers is the node's fault. The URL may contain an access key, so no log and
-no error shows it.
+Any error while the service reads a node's responses is the node's fault. The URL may contain an access key, so no log
+and no error shows it.
 """
 
 import logging
@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 CONNECT_SECONDS = 2.0
 # A node that failed is tried last for this long, so that not every request waits for its timeout again.
 _BACKOFF_SECONDS = 10.0
-# A node that answered wrongly leaves the rotation for this long, unless too few others are left.
+# A node that returned an invalid response leaves the rotation for this long, unless too few others are left.
 _WRONG_SECONDS = 60.0
 MAX_BATCH = 200
 # After this time, a node that accepted only smaller batches is sent a large one again.
@@ -79,7 +79,9 @@ class Node:
         places: int,
         is_contradicted: Callable[["Node", Call], bool],
     ) -> None:
-        """`is_contradicted` returns whether other nodes' answers to a call are within its limit, unlike this node's."""
+        """
+        `is_contradicted` returns whether other nodes' responses to a call are within its limit, unlike this node's.
+        """
         self.name = name
         self.timeout_seconds, self.check_seconds = timeout_seconds, check_seconds
         self.guard = Guard(places=places)
@@ -91,7 +93,7 @@ class Node:
         self._url, self._chain_id, self._is_contradicted = url, chain_id, is_contradicted
         self._thread = threading.local()
         self._limit = _BatchLimit(name)
-        # The node's last wrong answer, and until when it keeps the node out of the rotation.
+        # The node's last invalid response, and until when it keeps the node out of the rotation.
         self._wrong, self._wrong_until = "", 0.0
         self._is_failing = False
 
@@ -102,7 +104,9 @@ class Node:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the node has recently answered wrongly, so that it is used only if too few others are left."""
+        """
+        Whether the node has recently returned an invalid response, so that it is used only if too few others are left.
+        """
         return time.monotonic() < self._wrong_until
 
     def read(self, read: Callable[["Node"], Answer]) -> Answer:
@@ -110,7 +114,7 @@ class Node:
         Call `read` with this node and return its result. Any exception that it raises counts as this node's fault.
 
         Raises:
-            NodeFault: the node did not answer, or not correctly; for a while it is tried last, or not at all.
+            NodeFault: the node did not respond, or not correctly; for a while it is tried last, or not at all.
         """
         try:
             answer = read(self)
@@ -132,7 +136,7 @@ class Node:
         Return each call's value; with `checked`, the same request also verifies that the node is on our chain.
 
         Raises:
-            NodeFault: the node did not answer all calls, or not correctly.
+            NodeFault: the node did not respond to all calls, or not correctly.
         """
         return _all_values(self.ask(calls, checked=checked))
 
@@ -141,7 +145,7 @@ class Node:
         Return each call's value, or the `NodeFault` in place of it, in order.
 
         Raises:
-            NodeFault: the node did not answer, or the response is not one to these calls.
+            NodeFault: the node did not respond, or the response is not one to these calls.
         """
         if not calls:
             return []
@@ -153,10 +157,10 @@ class Node:
 
     def answers_within_limit(self, call: Call) -> bool | None:
         """
-        Return whether this node's answer to one unbatched call is within the call's limit; None for an error.
+        Return whether this node's response to one unbatched call is within the call's limit; None for an error.
 
         Raises:
-            NodeFault: the node did not answer, or not correctly.
+            NodeFault: the node did not respond, or not correctly.
         """
         raw = call._replace(read=lambda answer: answer)
         try:
@@ -168,10 +172,10 @@ class Node:
 
     def probe(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
         """
-        Return each call's value if the node answers in time; the timeout applies to connecting and to reading.
+        Return each call's value if the node responds in time; the timeout applies to connecting and to reading.
 
         Raises:
-            NodeFault: the node did not answer in time. Its place in the rotation does not change.
+            NodeFault: the node did not respond in time. Its place in the rotation does not change.
         """
         return _all_values(self._timed(calls, timeout_seconds))
 
@@ -180,7 +184,7 @@ class Node:
         Return each call's value, whether or not the node is in the rotation or its circuit is open.
 
         Raises:
-            NodeFault: the node did not answer, or not correctly.
+            NodeFault: the node did not respond, or not correctly.
         """
         with self._failures_reported():
             values = _all_values(self._in_pieces(calls, [], self.check_seconds))
@@ -197,7 +201,7 @@ class Node:
         self.fault = fault
 
     def note_wrong(self, fault: NodeFault) -> None:
-        """Count and log a wrong answer to a single call; it has no effect on the rotation."""
+        """Count and log an invalid response to a single call; it has no effect on the rotation."""
         metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
         logger.warning("chain node %s answers wrongly: %s", self.name, fault)
 
@@ -219,9 +223,10 @@ class Node:
 
     def _attributed(self, calls: Sequence[Call], values: Sequence[Any]) -> list[Any]:
         """
-        Return the values; replace each oversized answer with the contract's failure.
+        Return the values; replace each oversized response with the contract's failure.
 
-        The first such call is also sent to other nodes. If they contradict this node, its answer is this node's fault.
+        The first such call is also sent to other nodes. If they contradict this node, its response is this node's
+        fault.
         """
         places = [place for place, value in enumerate(values) if isinstance(value, TooLarge)]
         attributed = list(values)
@@ -280,7 +285,7 @@ class Node:
                 raise NodeFault(WRONG_CHAIN)
 
     def _exchange(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:
-        """Return the values of one batch. If an answer is too large, send the other calls again without that call."""
+        """Return the values of one batch. If a response is too large, send the other calls again without that call."""
         ends_at = time.monotonic() + timeout_seconds
         values: list[Any] = [None] * len(calls)
         waiting = [list(range(len(calls)))]
@@ -306,7 +311,10 @@ class Node:
 
     @contextmanager
     def _failures_reported(self) -> Iterator[None]:
-        """Report to the circuit breaker whether the node did not answer, or answered wrongly or with an error."""
+        """
+        Report to the circuit breaker whether the node did not respond, or returned an invalid response or an
+        error.
+        """
         try:
             yield
         except HttpFault:
@@ -325,7 +333,7 @@ class Node:
             metrics.CHAIN_REQUEST.observe(time.perf_counter() - started, self.name)
 
     def _method_of(self, fault: NodeFault) -> str:
-        """Return the method that was answered wrongly; that of the first call if the whole response is wrong."""
+        """Return the method that got an invalid response; that of the first call if the whole body is wrong."""
         method: str = fault.method or getattr(self._thread, "method", "")
         return method
 

@@ -48,7 +48,9 @@ class NodeChecks(threading.Thread):
                 node.set_fault(self._fault_of(head, statistics.median_high(numbers), now))
 
     def _head(self, node: Node) -> Head | None:
-        """Return the node's newest block; None if it does not answer, answers wrongly, or is of another chain."""
+        """
+        Return the node's newest block; None if it does not respond, returns invalid responses, or is of another chain.
+        """
         expected = self._nodes.limits.chain_id
         try:
             chain_id, head = node.check([CHAIN_ID, NEWEST_BLOCK])

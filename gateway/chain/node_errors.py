@@ -146,7 +146,7 @@ def is_send_error(error: RpcError) -> bool:
 
 
 def is_call_error(error: RpcError) -> bool:
-    """Return whether an error of a read is a valid answer: the contract failed, or the node lacks the method."""
+    """Return whether an error of a read is a valid response: the contract failed, or the node lacks the method."""
     if error.code in _RATE_LIMIT_CODES:
         return False
     return (
@@ -157,7 +157,7 @@ def is_call_error(error: RpcError) -> bool:
 
 
 def is_block_error(error: RpcError) -> bool:
-    """Return whether the error is a valid answer to a request for a block: the node does not know the tag."""
+    """Return whether the error is a valid response to a request for a block: the node does not know the tag."""
     return error.code in {INVALID_PARAMS, _UNKNOWN_BLOCK} or bool(_NO_FINAL_BLOCK.search(error.message))
 
 

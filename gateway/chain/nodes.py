@@ -20,11 +20,11 @@ from gateway.chain.types import NodeHealth
 from gateway.common.guards import CircuitOpen, Guard
 
 CHECK_SECONDS = 2.0
-# How much longer to wait for the other nodes after enough have answered.
+# How much longer to wait for the other nodes after enough have responded.
 _GRACE_SECONDS = 1.0
 # The maximum number of concurrent probes.
 _MAX_PROBES = 2
-# How many other nodes to ask whether an answer is really as large as one node's.
+# How many other nodes to ask whether a response is really as large as one node's.
 _MOST_WITNESSES = 2
 
 
@@ -82,7 +82,7 @@ class Nodes:
         Call `read` with a node of the rotation and return its result; after any fault, try the next node.
 
         Raises:
-            NodeUnavailable: no node answered correctly.
+            NodeUnavailable: no node responded correctly.
         """
         for node in self._in_rotation(1):
             with suppress(NodeFault):
@@ -91,13 +91,13 @@ class Nodes:
 
     def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
         """
-        Return each call's value, in order. One node of the rotation answers all calls.
+        Return each call's value, in order. One node of the rotation responds to all calls.
 
         With `checked`, the same request verifies that the node is on our chain. A node gets more calls than it accepts
         in one batch in several requests.
 
         Raises:
-            NodeUnavailable: no node answered correctly.
+            NodeUnavailable: no node responded correctly.
         """
         return self.read(lambda node: node.batch(calls, checked=checked))
 
@@ -109,7 +109,7 @@ class Nodes:
         seconds. A caller therefore rarely waits, and never longer than twice the timeout.
 
         Raises:
-            NodeUnavailable: the node did not answer in time, is failing, or too many threads probe.
+            NodeUnavailable: the node did not respond in time, is failing, or too many threads probe.
         """
         node = next(iter(self._in_rotation(1)), None)
         if node is None or node.guard.is_open or node.backs_off_until > time.monotonic():
@@ -126,9 +126,9 @@ class Nodes:
 
     def read_each(self, read: Callable[[Node], Answer], *, enough: int) -> list[Answer]:
         """
-        Read from all nodes of the rotation in parallel; return the answers that arrive in time.
+        Read from all nodes of the rotation in parallel; return the responses that arrive in time.
 
-        Once `enough` nodes have answered, the others get one more second.
+        Once `enough` nodes have responded, the others get one more second.
         """
         nodes = self._in_rotation(enough)
         if len(self._nodes) == 1:
@@ -145,9 +145,9 @@ class Nodes:
 
     def _is_contradicted(self, node: Node, call: Call) -> bool:
         """
-        Return whether another node's answer to the call is within the size limit, and no other node's is above it.
+        Return whether another node's response to the call is within the size limit, and no other node's is above it.
 
-        One node of three therefore cannot discredit the two others. If no other node answers, or only with an error,
+        One node of three therefore cannot discredit the two others. If no other node responds, or only with an error,
         which may be that node's own limit, this node is trusted.
         """
         is_contradicted = False
@@ -160,7 +160,10 @@ class Nodes:
         return is_contradicted
 
     def _in_rotation(self, needed: int) -> list[Node]:
-        """Return the nodes to use, best first. Those that answer wrongly count only if fewer than `needed` are left."""
+        """
+        Return the nodes to use, best first. Those that return invalid responses count only if fewer than `needed` are
+        left.
+        """
         now = time.monotonic()
         fit = [node for node in self._nodes if not node.fault]
         right = [node for node in fit if not node.is_wrong]

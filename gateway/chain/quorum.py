@@ -57,9 +57,9 @@ def _decided(
     answers: Sequence[tuple[Mapping[Key, Value], frozenset[Key]]], keys: Iterable[Key], needed: int
 ) -> tuple[dict[Key, Value], frozenset[Key]]:
     """
-    Return for each key the value of at least `needed` answers (absence counts as a value), and the undecided keys.
+    Return for each key the value of at least `needed` responses (absence counts as a value), and the undecided keys.
 
-    Each answer comes with the keys about which it says nothing.
+    Each response comes with the keys about which it says nothing.
     """
     decided: dict[Key, Value] = {}
     undecided = set()

@@ -105,7 +105,7 @@ class RelayStateReader:
         readings: Sequence[list[Sequence[bytes]] | None],
         now: float,
     ) -> list[Sequence[bytes]]:
-        """Return the contracts' answers for each query; read those one by one that no lens has read."""
+        """Return the contracts' results for each query; read those one by one that no lens has read."""
         answered: list[Sequence[bytes]] = []
         for of_group in readings:
             if of_group is None:
@@ -136,7 +136,7 @@ class RelayStateReader:
 
 
 def _accepts(error: RpcError) -> bool:
-    """Return whether the error is an answer; so are errors of nodes without state overrides or simulations."""
+    """Return whether the error is a valid response; so are errors of nodes without state overrides or simulations."""
     return error.code == INVALID_PARAMS or node_errors.is_call_error(error)
 
 
@@ -185,7 +185,7 @@ def _single_calls(query: RelayQuery) -> list[Call]:
 
 
 def _single_call(to: str, calldata: bytes) -> Call:
-    """Return the call whose value is a contract's answer as a lens returns it: no bytes if it reverted."""
+    """Return the call whose value is a contract's result as a lens returns it: no bytes if it reverted."""
     if not calldata:
         return Call("eth_getCode", [to, _LATEST], _code_of, max_bytes=answers.CODE_BYTES)
     fields = {"to": to, "data": "0x" + calldata.hex(), "gas": hex(READ_GAS)}
@@ -287,11 +287,11 @@ def _failed(gas_limit: int | None, error: RpcError) -> Trial:
 # A lens is code that the node runs in a single `eth_call` to read several contracts.
 #
 # The code is not on the chain: the call puts it at an unused address by a state override, which geth, erigon,
-# nethermind, reth and anvil support. It answers a list of questions in order. A question is an address (20 bytes),
+# nethermind, reth and anvil support. It returns a list of questions in order. A question is an address (20 bytes),
 # the length of its calldata (2 bytes) and the calldata; one without calldata reads the contract's code.
 #
-# An answer is its length (32 bytes) and that many bytes. For a contract that reverts, uses up its 500,000 gas or
-# returns more than 512 bytes, the length is 2^256 - 1 and no bytes follow. The answer for code has 128 bytes: its
+# A result is its length (32 bytes) and that many bytes. For a contract that reverts, uses up its 500,000 gas or
+# returns more than 512 bytes, the length is 2^256 - 1 and no bytes follow. The result for code has 128 bytes: its
 # size, its hash, and its first 64 bytes, padded with zeros.
 _LENS_ADDRESS = "0x00000000000000000000000000000000004c454e"
 # For the questions of one query. Four of them are calls, which may use 500,000 gas each.
@@ -302,14 +302,14 @@ _MOST_IN_LENS = 8
 _WORD, _SHOWN_CODE_BYTES = 32, 64
 _FAILED = 2**256 - 1
 
-# The stack has, from the bottom: the offset of the next question, that of the next answer, and what each line adds.
+# The stack has, from the bottom: the offset of the next question, that of the next result, and what each line adds.
 _LENS_CODE = bytes.fromhex(
     "60 00 60 00"  #                          both begin at 0
     "5b 81 36 11 15 60 89 57"  #        0x04  no question left: 0x89
     "81 35 60 60 1c"  #                       the address
     "82 60 14 01 35 60 f0 1c"  #              the length of the calldata
     "80 15 60 56 57"  #                       none: 0x56
-    "80 84 60 16 01 84 37"  #                 CALLDATACOPY to where the answer goes
+    "80 84 60 16 01 84 37"  #                 CALLDATACOPY to where the result goes
     "60 00 60 00 82 85 85 62 07 a1 20 fa"  #  STATICCALL with 500,000 gas
     "3d 61 02 01 11 16 60 46 57"  #           succeeded, and no more than 512 bytes: 0x46
     "60 01 60 00 03 83 52 60 00 60 75 56"  #  failed: 2^256 - 1, no bytes, 0x75
@@ -319,9 +319,9 @@ _LENS_CODE = bytes.fromhex(
     "81 3b 83 60 20 01 52"  #                 EXTCODESIZE
     "81 3f 83 60 40 01 52"  #                 EXTCODEHASH
     "60 40 60 00 84 60 60 01 84 3c 60 80"  #  EXTCODECOPY of 64 bytes
-    "5b 83 01 60 20 01 92 50 90 50"  #  0x75  the next answer goes behind this one
+    "5b 83 01 60 20 01 92 50 90 50"  #  0x75  the next result goes behind this one
     "60 16 01 82 01 91 50 60 04 56"  #        the next question begins behind this one; 0x04
-    "5b 60 00 f3"  #                    0x89  RETURN all answers
+    "5b 60 00 f3"  #                    0x89  RETURN all results
 )
 _OVERRIDE = {_LENS_ADDRESS: {"code": "0x" + _LENS_CODE.hex()}}
 
@@ -339,7 +339,7 @@ def _lens_call(queries: Sequence[RelayQuery]) -> Call:
 
 
 def _lens_answers(count: int, answer: Any) -> list[Sequence[bytes]] | None:
-    """Return a lens's answers for each query; None if the node does not support lenses."""
+    """Return a lens's results for each query; None if the node does not support lenses."""
     if isinstance(answer, RpcError):
         return None
     of_questions = _read_answers(answers.octets(answer), count)
@@ -347,7 +347,7 @@ def _lens_answers(count: int, answer: Any) -> list[Sequence[bytes]] | None:
 
 
 def _read_answers(returned: bytes, count: int) -> list[bytes] | None:
-    """Return each question's answer, empty if its contract failed; None if the bytes are not a lens's."""
+    """Return each question's result, empty if its contract failed; None if the bytes are not a lens's."""
     found: list[bytes] = []
     at = 0
     while at < len(returned):
@@ -361,7 +361,7 @@ def _read_answers(returned: bytes, count: int) -> list[bytes] | None:
 
 
 def code_answer(code: bytes) -> bytes:
-    """Return a lens's answer for a contract with this code."""
+    """Return a lens's result for a contract with this code."""
     code_hash = keccak(code) if code else bytes(_WORD)
     return (
         len(code).to_bytes(_WORD, "big")

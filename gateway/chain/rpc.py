@@ -1,15 +1,15 @@
 """
-JSON-RPC: calls, the functions that parse their answers, and the faults of a node's answer.
+JSON-RPC: calls, the functions that parse their responses, and the faults of a node's response.
 
-A call carries the function that parses its answer. `batches` applies it to the node's answer and turns every exception
-into a `NodeFault`, so no caller sees an unparsed answer.
+A call carries the function that parses its response. `batches` applies it to the node's response and turns every
+exception into a `NodeFault`, so no caller sees an unparsed response.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-# Larger than any answer whose size does not depend on a contract.
+# Larger than any response whose size does not depend on a contract.
 ANSWER_BYTES = 65_536
 # EIP-1474 defines "method not supported" in addition to JSON-RPC's "method not found"; EDR uses it.
 METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED, INVALID_PARAMS = -32601, -32004, -32602
@@ -28,7 +28,7 @@ class RpcError:
 @dataclass(frozen=True, slots=True)
 class OversizedError(RpcError):
     """
-    Stands in for an answer that a contract made larger than its call allows.
+    Stands in for a response that a contract made larger than its call allows.
 
     The fault is that of the contract and of the caller who chose it, not of the node.
     """
@@ -49,9 +49,9 @@ class Call(NamedTuple):
     """
     One call of a batch.
 
-    `read` parses the result, or an error that `accepts` treats as an answer. Any exception that it raises is a fault of
-    the node. `max_bytes` is the largest answer in bytes of JSON. If a contract decides the size, `read` gets an
-    `OversizedError` for a larger answer; otherwise a larger answer is the node's fault.
+    `read` parses the result, or an error that `accepts` treats as a response. Any exception that it raises is a fault
+    of the node. `max_bytes` is the largest response in bytes of JSON. If a contract decides the size, `read` gets an
+    `OversizedError` for a larger response; otherwise a larger response is the node's fault.
     """
 
     method: str
@@ -65,7 +65,7 @@ class Call(NamedTuple):
 class NodeFault(Exception):
     """One node failed. The message names the kind of failure, but no part of the URL."""
 
-    # Whether the node answered wrongly and leaves the rotation for it, unlike one that is unreachable, busy or behind.
+    # Whether an invalid response takes the node out of the rotation, unlike being unreachable, busy or behind.
     is_wrong: ClassVar[bool] = False
 
     def __init__(self, reason: str, *, method: str = "") -> None:
@@ -78,17 +78,19 @@ class HttpFault(NodeFault):
 
 
 class ErrorAnswer(NodeFault):
-    """The node returned an error that is not a valid answer to the call, such as a rate limit."""
+    """The node returned an error that is not a valid response to the call, such as a rate limit."""
 
 
 class MalformedAnswer(NodeFault):
-    """The answer to a call, or the whole response, violates JSON-RPC or the method's specification."""
+    """The response to a call, or the whole body, violates JSON-RPC or the method's specification."""
 
     is_wrong = True
 
 
 class BatchRefused(NodeFault):
-    """The node did not answer all calls of a batch. A smaller one may succeed; `limit` is the size in its message."""
+    """
+    The node did not respond to all calls of a batch. A smaller one may succeed; `limit` is the size in its message.
+    """
 
     is_wrong = True
 
@@ -98,7 +100,7 @@ class BatchRefused(NodeFault):
 
 
 class TooLarge(NodeFault):
-    """The response is too large: because of the answer at `place`, or, if None, because of all answers together."""
+    """The body is too large: because of the response at `place`, or, if None, because of all responses together."""
 
     is_wrong = True
 

@@ -66,7 +66,7 @@ class Signer(Protocol):
 
         Raises:
             PolicyViolation: the signing policy forbids the transaction.
-            SignerUnavailable: a remote signer does not answer; it may still have signed.
+            SignerUnavailable: a remote signer does not respond; it may still have signed.
         """
         ...
 
@@ -75,7 +75,7 @@ class Signer(Protocol):
         Sign several in one request; return for each the signed transaction, or the error that `sign` would raise.
 
         Raises:
-            SignerUnavailable: a remote signer does not answer; it may still have signed some of them.
+            SignerUnavailable: a remote signer does not respond; it may still have signed some of them.
         """
         ...
 

@@ -84,7 +84,7 @@ def get_treasury() -> Treasury | RemoteTreasury | None:
 
     Raises:
         ImproperlyConfigured: the key cannot be read.
-        SignerUnavailable: the signer has not answered yet.
+        SignerUnavailable: the signer has not responded yet.
     """
     if settings.RELAY_SIGNER != "remote":
         return _local()

@@ -25,10 +25,10 @@ def view_of(
     """
     Return one node's view; see `ChainClient.read_chain`.
 
-    Incomplete answers are kept: transactions without a usable answer are undecided, and such accounts are left out.
+    Incomplete responses are kept: transactions without a usable response are undecided, and such accounts are left out.
 
     Raises:
-        NodeFault: the node did not answer, or did not return its newest block.
+        NodeFault: the node did not respond, or did not return its newest block.
     """
     # The head is read first, so that a block that arrives in between can only add to the later reads.
     newest, *replies = _ask(

@@ -90,7 +90,7 @@ def web3_over(send: Callable[[Sequence[Call]], list[Any]]) -> Web3:
 
 @contextmanager
 def _web3_errors(method: str) -> Iterator[None]:
-    """Convert web3.py's exceptions to faults of the node, which returned an error or an unreadable answer."""
+    """Convert web3.py's exceptions to faults of the node, which returned an error or an unreadable response."""
     try:
         yield
     except Web3RPCError as error:
@@ -151,7 +151,7 @@ class _OneNode:
         self._contract = self._web3.eth.contract(abi=CONTRACT_ABI)
 
     def contract_answer(self, contract: str, function: str, *arguments: Any) -> Any:
-        """Return a contract's answer; None if it reverts or returns a value of another type."""
+        """Return a contract's result; None if it reverts or returns a value of another type."""
         call = self._contract(_address(contract)).functions[function](*arguments)
         with _web3_errors("eth_call"):
             try:

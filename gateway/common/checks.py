@@ -19,7 +19,7 @@ OTHERS_SECONDS = 10.0
 _Check = Callable[[], list[CheckMessage]]
 # The checks that query the database.
 _of_database: list[_Check] = []
-# The checks that query another server, each with the warning to give if the server does not answer.
+# The checks that query another server, each with the warning to give if the server does not respond.
 _others: list[tuple[_Check, Warning]] = []
 
 
@@ -28,7 +28,7 @@ class _Sql(Statements, file=__file__):
 
 
 def asks_the_database(check: _Check) -> _Check:
-    """Decorator: run the check with `--deploy`, if the database answers."""
+    """Decorator: run the check with `--deploy`, if the database responds."""
     _of_database.append(check)
     return check
 
@@ -72,7 +72,7 @@ def limits_hold_behind_a_pooler() -> list[CheckMessage]:
 
 
 def asks_another_server(silent: Warning) -> Callable[[_Check], _Check]:
-    """Decorator: run the check with `--deploy`; if the server does not answer in time, the result is `silent`."""
+    """Decorator: run the check with `--deploy`; if the server does not respond in time, the result is `silent`."""
 
     def registered(check: _Check) -> _Check:
         _others.append((check, silent))
@@ -104,7 +104,7 @@ class _Running(threading.Thread):
 
 @register("gateway", deploy=True)
 def other_servers(**_: Any) -> list[CheckMessage]:
-    """Run the checks that query nodes, Stripe and other servers in parallel, because each of them may not answer."""
+    """Run the checks that query nodes, Stripe and other servers in parallel, because each of them may not respond."""
     deadline = time.monotonic() + OTHERS_SECONDS
     running = [_Running(*other) for other in _others]
     for check in running:

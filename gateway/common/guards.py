@@ -68,7 +68,7 @@ class Guard:
         self._failures = 0
 
     def failed(self) -> None:
-        """Record that the dependency did not answer."""
+        """Record that the dependency did not respond."""
         with self._changed:
             self._failures += 1
             if self.is_open:

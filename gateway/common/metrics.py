@@ -2,7 +2,7 @@
 The metrics of `/metrics`: gauges that each app reads from its rows, and histograms of durations.
 
 Each app registers a collector, which reads its rows at each scrape in a fixed number of statements, so any process can
-answer for the whole service. Each process counts durations in memory. A process that has started its `reporter` adds
+respond for the whole service. Each process counts durations in memory. A process that has started its `reporter` adds
 them to a hash in Redis every few seconds, so the histograms cover all processes, including those that have ended. If
 Redis loses the hash, the histograms start at 0 again, which Prometheus handles as a counter reset.
 """

@@ -39,7 +39,7 @@ _log = structlog.get_logger("gateway.requests")
 
 def requests_logged(get_response: Handler) -> Handler:
     """
-    Middleware: give each request an id, and log a line when it is answered.
+    Middleware: give each request an id, and log a line when it is served.
 
     The log lines of the request have the id, and the response has it as a header, so that support can find the lines.
     """

@@ -29,7 +29,7 @@ class BoundedJSONParser(BaseParser):
     """
     Parse a JSON body of at most `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes.
 
-    REST framework's own parser ignores Django's size cap, answers 500 to deep nesting, and accepts `NaN` and
+    REST framework's own parser ignores Django's size cap, returns 500 to deep nesting, and accepts `NaN` and
     `Infinity`. A duplicate name in an object is refused, because a proxy may have used the other value (RFC 8259, 4).
     `2550.0` is the same number as `2550` (RFC 8259, 6), so fields for whole numbers accept it.
 
@@ -104,14 +104,14 @@ def _shown(name: str) -> str:
 
 
 class AlwaysJSON(DefaultContentNegotiation):
-    """Always answer JSON and ignore the Accept header; an error about the header would be JSON as well."""
+    """Always render JSON and ignore the Accept header; an error about the header would be JSON as well."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
 class MethodsOnly(BaseMetadata):
-    """Answer OPTIONS with the methods of a path only; `/api/openapi.json` describes the API."""
+    """Respond to OPTIONS with the methods of a path only; `/api/openapi.json` describes the API."""
 
     def determine_metadata(self, request: Request, view: "APIView") -> dict[str, Any]:
         return {"methods": view.allowed_methods}

@@ -1,8 +1,8 @@
 """
 The parts of each web process under any server: liveness and readiness, node checks, histograms and traces.
 
-The event loop of `gateway.web.rsgi` answers the probes itself. Under other servers a middleware does, before the checks
-of host and scheme, because orchestrators probe a container by its address over plain http.
+The event loop of `gateway.web.rsgi` responds to the probes itself. Under other servers a middleware does, before the
+checks of host and scheme, because orchestrators probe a container by its address over plain http.
 """
 
 import json
@@ -48,7 +48,7 @@ def ask_database() -> str:
     Uses a separate session, because those of the pool may all be in use.
 
     Raises:
-        psycopg.Error: the primary does not answer.
+        psycopg.Error: the primary does not respond.
     """
     parameters = {**connection.get_connection_params(), "connect_timeout": 1}
     with psycopg.connect(**parameters) as own:
@@ -74,12 +74,12 @@ def readiness(lacking: str) -> tuple[int, bytes]:
 
 
 def live(request: HttpRequest) -> HttpResponse:
-    """Answer 200: the process accepts requests."""
+    """Return 200: the process accepts requests."""
     return HttpResponse(OK, content_type="application/json")
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Answer 200 if calls can be accepted and are settled, else 503 with the name of the missing part."""
+    """Return 200 if calls can be accepted and are settled, else 503 with the name of the missing part."""
     status, body = readiness(missing())
     return HttpResponse(body, content_type="application/json", status=status)
 
@@ -88,5 +88,5 @@ _PROBES = {"/healthz": live, "/readyz": ready}
 
 
 def probes(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware: answer the probes; must come first."""
+    """Middleware: respond to the probes; must come first."""
     return lambda request: _PROBES.get(request.path_info, get_response)(request)

@@ -26,7 +26,7 @@ class ApiRouter(SimpleRouter):
         @action(detail=False, methods=["post"], url_path="transactionStatus")
 
     Prefix and `url_path` are regular expressions with optional named groups. Use `@name.mapping.post` to document the
-    methods of an action separately. Every GET also answers HEAD, except an action `WITHOUT_HEAD`.
+    methods of an action separately. Every GET also responds to HEAD, except an action `WITHOUT_HEAD`.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """
 The entry point of the web process: an event loop in front, Django's synchronous code in threads behind it.
 
-The loop reads each request completely before it passes it to a thread, and answers the probes itself. Slow clients
+The loop reads each request completely before it passes it to a thread, and responds to the probes itself. Slow clients
 therefore occupy no thread, and requests that wait for a node or PostgreSQL do not block the loop. Django's middleware
 renders the loop's errors like all other errors.
 
@@ -67,7 +67,7 @@ class Application:
 
     def _watch_signals(self, loop: asyncio.AbstractEventLoop) -> None:
         """
-        Answer waiting requests at the signal to shut down, because the server waits for all requests.
+        Respond to waiting requests at the signal to shut down, because the server waits for all requests.
 
         A file descriptor tells the loop about signals, so the server's own handlers stay in place.
         """
@@ -75,7 +75,7 @@ class Application:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._waiters.end))
 
     async def __rsgi__(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
-        """Answer one request, and log its errors, which the server would print."""
+        """Respond to one request, and log its errors, which the server would print."""
         try:
             await self._route(scope, protocol)
         except Exception:
@@ -145,7 +145,7 @@ class Application:
         return self._start(environ, protocol)
 
     async def _hold_back(self, job: Job, held: HeldAnswer) -> None:
-        """Send the answer once it has changed, or at its timeout."""
+        """Send the response once it has changed, or at its timeout."""
         try:
             body = await self._waiters.changed(held.wait, job.protocol.client_disconnect)
         except errors.DomainError as refusal:
@@ -163,14 +163,14 @@ class Application:
         return job
 
     def _refuse(self, job: Job, state: str) -> None:
-        """Answer 503 in the loop itself: no thread is free, and rendering the error needs no query."""
+        """Return 503 in the loop itself: no thread is free, and rendering the error needs no query."""
         job.environ[errors.REFUSAL] = errors.ServiceUnavailable(
             f"Too many requests are {state}.", retry_after=1
         )
         self._answer(job)
 
     def _answer(self, job: Job) -> None:
-        """Let Django answer the request. Runs in a thread."""
+        """Let Django handle the request. Runs in a thread."""
         try:
             status, headers, response = self._call(job.environ)
             try:
@@ -217,7 +217,7 @@ class Application:
             asyncio.run_coroutine_threadsafe(send(chunk), job.loop).result(_SEND_SECONDS)
 
     async def _ready(self, protocol: "HTTPProtocol") -> None:
-        """Answer 200 if calls can be accepted and are settled, else 503 with the name of the missing part."""
+        """Return 200 if calls can be accepted and are settled, else 503 with the name of the missing part."""
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.ensure_future(asyncio.to_thread(process.missing))
         try:

@@ -1,4 +1,4 @@
-"""The threads in which Django answers requests, between the event loop and the handler."""
+"""The threads in which Django responds to requests, between the event loop and the handler."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ Headers = list[tuple[str, str]]
 
 @dataclass(eq=False)
 class Job:
-    """A request for Django, and the event loop that waits for its answer."""
+    """A request for Django, and the event loop that waits for its response."""
 
     environ: dict[str, Any]
     protocol: "HTTPProtocol"

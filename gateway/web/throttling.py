@@ -128,7 +128,7 @@ class RateLimit(BaseThrottle):
     A sliding window per caller, counted atomically in Redis.
 
     Subclasses name the setting with the rate (such as `600/minute`) and define the key that is counted. While Redis is
-    unavailable, classes with `fails_closed` answer 503, and the others let requests pass: unlimited reads of a quota
+    unavailable, classes with `fails_closed` return 503, and the others let requests pass: unlimited reads of a quota
     are harmless, but unlimited guesses at a sign-in are not.
     """
 

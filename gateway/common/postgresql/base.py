@@ -1,7 +1,7 @@
 """
 Django's backend for PostgreSQL, which ends sessions that have become unusable.
 
-A primary that was demoted, or whose sessions were made read-only, still answers reads but refuses writes, so Django
+A primary that was demoted, or whose sessions were made read-only, still responds to reads but refuses writes, so Django
 would keep using its sessions. This backend ends a session at such a refusal and opens the next one at the current
 primary. It raises the refusal as `OperationalError`, like any other outage.
 """

@@ -1,4 +1,4 @@
-"""`manage.py check` with a single line of output if PostgreSQL does not answer."""
+"""`manage.py check` with a single line of output if PostgreSQL does not respond."""
 
 from typing import Any
 

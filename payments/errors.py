@@ -4,7 +4,7 @@ from gateway.common.errors import DomainError
 
 
 class StaleSnapshot(Exception):
-    """A newer answer of Stripe is stored and ours differs: fetch again. Internal; never shown to callers."""
+    """A newer response of Stripe is stored and ours differs: fetch again. Internal; never shown to callers."""
 
 
 class BillingUnavailable(DomainError):

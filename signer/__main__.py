@@ -86,7 +86,7 @@ class Pruning(threading.Thread):
             time.sleep(_PRUNED_EVERY_SECONDS)
 
     def prune(self) -> None:
-        """Prune once; if the node does not answer, the next run retries."""
+        """Prune once; if the node does not respond, the next run retries."""
         try:
             count = self._service.prune(days=self._days)
         except NodeUnavailable as error:

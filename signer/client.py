@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class SignerAway(Exception):
-    """The signer did not answer in time or answered incorrectly; the text names the kind of failure."""
+    """The signer did not respond in time or responded incorrectly; the text names the kind of failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class SignerClient:
         Return the addresses for which the signer signs.
 
         Raises:
-            SignerAway: the signer did not answer in time, or answered incorrectly.
+            SignerAway: the signer did not respond in time, or responded incorrectly.
         """
         try:
             return read_keys(self.request("GET", "/keys"))
@@ -111,7 +111,7 @@ class SignerClient:
         Return the outcome of each request, in one round trip.
 
         Raises:
-            SignerAway: the signer did not answer in time, or answered incorrectly; it may still have signed some.
+            SignerAway: the signer did not respond in time, or responded incorrectly; it may still have signed some.
         """
         try:
             return read_outcomes(self.request("POST", "/sign", write_requests(requests)), len(requests))
@@ -124,10 +124,10 @@ class SignerClient:
 
     def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """
-        Return the body of the answer.
+        Return the body of the response.
 
         Raises:
-            SignerAway: the signer did not answer in time, or not with 200.
+            SignerAway: the signer did not respond in time, or not with 200.
         """
         connection = getattr(self._persistent, "connection", None)
         was_open = connection is not None and connection.sock is not None

@@ -15,7 +15,7 @@ RELAYERS, SPARE, TREASURY = "relayers", "spare", "treasury"
 
 
 class KeyUnusable(Exception):
-    """A key cannot be read, or its device does not answer. The text contains no secret."""
+    """A key cannot be read, or its device does not respond. The text contains no secret."""
 
 
 class Key(Protocol):
@@ -31,7 +31,7 @@ class Key(Protocol):
         Return the signature over a digest: 65 bytes of r, the lower s and the recovery id.
 
         Raises:
-            KeyUnusable: the key's device does not answer, or refuses to sign.
+            KeyUnusable: the key's device does not respond, or refuses to sign.
         """
         ...
 

@@ -28,7 +28,7 @@ class KeyList(NamedTuple):
     treasury: str
 
 
-# The outcome of one request: signed, refused, or None while undecided (the signer's node does not answer).
+# The outcome of one request: signed, refused, or None while undecided (the signer's node does not respond).
 Outcome = SignedTransaction | PolicyViolation | None
 
 

@@ -1,5 +1,5 @@
 """
-`python -I signer/probe.py`: exit 0 if the signer at the socket of SIGNER_LISTEN answers that its journal is readable.
+`python -I signer/probe.py`: exit 0 if the signer at the socket of SIGNER_LISTEN reports that its journal is readable.
 
 For a container's health check, which runs every few seconds. This file imports only sockets, while `python -m signer`
 takes a second of CPU time to load, and the package alone takes three times as long as this file.
@@ -13,7 +13,7 @@ _SECONDS = 5.0
 
 
 def main(listen: str) -> int:
-    """Return 0 if the signer at `unix:///path` answers 200, else 1; print why it does not."""
+    """Return 0 if the signer at `unix:///path` returns 200, else 1; print why it does not."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(_SECONDS)

@@ -123,7 +123,7 @@ class SigningService:
         These account nonces are never signed again. Return the number of deleted entries.
 
         Raises:
-            NodeUnavailable: the node did not answer.
+            NodeUnavailable: the node did not respond.
         """
         used, before = self._targets.used_nonces(self._own), self._clock() - days * _DAY
         count = 0
@@ -193,7 +193,7 @@ class SigningService:
             return refusal
 
     def _trusts(self, checked: Iterable[_Checked]) -> dict[str, Trust]:
-        """Return the trust in the called contracts; empty if the node does not answer."""
+        """Return the trust in the called contracts; empty if the node does not respond."""
         addresses = {item.request.transaction.to for item in checked if item.kind == Kind.CALL}
         with suppress(NodeUnavailable):
             return self._targets.trust_of(addresses)
@@ -235,7 +235,7 @@ class SigningService:
             before += [other for _, earlier, other in begun if earlier.slot == item.slot]
             repeated = next((other for other in before if other.digest == entry.digest), None)
             if repeated is not None:
-                # A duplicate within the batch is undecided; its repeat is answered from the journal.
+                # A duplicate within the batch is undecided; its repeat is served from the journal.
                 signature = repeated.signature
                 outcomes.append((place, _signed(item, signature) if signature else None))
                 continue
@@ -285,7 +285,7 @@ class SigningService:
 
 
 def _signature(begun: tuple[int, _Checked, Entry]) -> bytes | None:
-    """Return the key's signature; None if its device does not answer."""
+    """Return the key's signature; None if its device does not respond."""
     _, item, entry = begun
     try:
         return item.key.sign(entry.digest)

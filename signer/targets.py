@@ -23,7 +23,7 @@ class Trust(Enum):
 
 
 class NodeUnavailable(Exception):
-    """The signer's node did not answer, or is of another chain."""
+    """The signer's node did not respond, or is of another chain."""
 
 
 class Targets(Protocol):
@@ -34,7 +34,7 @@ class Targets(Protocol):
         Return the trust in each address; addresses that the node fails to read are missing.
 
         Raises:
-            NodeUnavailable: the node did not answer, or is of another chain.
+            NodeUnavailable: the node did not respond, or is of another chain.
         """
         ...
 
@@ -43,7 +43,7 @@ class Targets(Protocol):
         Return for each account the number of account nonces that are final on the chain.
 
         Raises:
-            NodeUnavailable: the node did not answer, is of another chain, or has no final block.
+            NodeUnavailable: the node did not respond, is of another chain, or has no final block.
         """
         ...
 
@@ -137,7 +137,7 @@ class NodeTargets:
         Return each call's result, None if the contract fails, and `_NODE_ERROR` for any other error.
 
         Raises:
-            NodeUnavailable: the node did not answer.
+            NodeUnavailable: the node did not respond.
         """
         body = [
             {"jsonrpc": "2.0", "id": place, "method": method, "params": params}

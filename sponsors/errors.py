@@ -66,13 +66,13 @@ class HoldingUnknown(PolicyRefused):
 
 
 class VerifierRefused(PolicyRefused):
-    """The sponsor's own server answered that it does not pay for this call."""
+    """The sponsor's own server responded that it does not pay for this call."""
 
     code, title, status = "sponsor-verifier", "The sponsor does not pay for this call", 403
 
 
 class VerifierUnknown(PolicyRefused):
-    """The sponsor's own server decides about this call, but gave no valid answer in time. Retry."""
+    """The sponsor's own server decides about this call, but gave no valid response in time. Retry."""
 
     code, title, status = "sponsor-verifier-unknown", "The sponsor's server does not answer", 503
     retryable = True

@@ -94,7 +94,7 @@ def prepare(*, month: Month, now: datetime) -> None:
     Compute the month's sheets and store them.
 
     Raises:
-        BillingUnavailable: Stripe did not answer; the month keeps waiting.
+        BillingUnavailable: Stripe did not respond; the month keeps waiting.
     """
     since, until = begin(month.begins_on), min(begin(month.ends_on), now)
     statement = ties.read(since=since, until=until) if settings.STRIPE_SECRET_KEY else ties.Statement()

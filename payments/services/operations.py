@@ -3,10 +3,10 @@ Billing operations: commands to Stripe, stored first and then sent with their ow
 
 1. `begin` commits a pending row; the database allows one per user.
 2. `create_customer` or `change_subscription` sends the command, holding no lock.
-3. The same function stores the answer and finishes the operation in one transaction.
+3. The same function stores the response and finishes the operation in one transaction.
 
 A process that dies between the steps leaves a pending row. The user's next change, or `resume_abandoned`, sends the
-command again with the same key and gets Stripe's first answer.
+command again with the same key and gets Stripe's first response.
 """
 
 from collections.abc import Callable, Iterator
@@ -118,7 +118,7 @@ def change_subscription(
     *, operation: BillingOperation, customer: Customer, now: datetime
 ) -> SubscriptionState:
     """
-    Send the operation's command about a subscription to Stripe and store the answer.
+    Send the operation's command about a subscription to Stripe and store the response.
 
     Raises:
         DomainError: Stripe refused the command; the operation is closed.

@@ -3,7 +3,7 @@ Refunds by staff: previewed with the credits that they take back, approved, stor
 
 1. `preview_of` reads the money already returned from Stripe, and computes the credits that the refund would take back.
 2. `request` requests approval; once approved, a pending `Refund` is committed, whose id is the idempotency key.
-3. `send` sends the refund to Stripe from a worker, and retries until Stripe answers. If an invoice was paid by several
+3. `send` sends the refund to Stripe from a worker, and retries until Stripe responds. If an invoice was paid by several
    payments, the newest is refunded first.
 
 `clawbacks` takes the credits back when Stripe's event about the refund is applied.
@@ -70,7 +70,7 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
 
     Raises:
         NotRefundable: there is no payment, or less than `amount_minor` is left.
-        BillingUnavailable: Stripe does not answer.
+        BillingUnavailable: Stripe does not respond.
     """
     if not payout.is_refundable:
         raise NotRefundable("This money did not come from a payment at Stripe.", left=0)
@@ -160,7 +160,7 @@ def send(*, refund_id: str, now: datetime) -> Refund:
     Send the refund to Stripe, which refunds it once; a finished refund is left unchanged.
 
     Raises:
-        BillingUnavailable: Stripe does not answer; the refund stays pending.
+        BillingUnavailable: Stripe does not respond; the refund stays pending.
         BillingRefused: Stripe refuses; the refund is closed as refused.
     """
     refund = Refund.objects.select_related("payout").get(pk=refund_id)

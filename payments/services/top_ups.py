@@ -134,7 +134,7 @@ def _active(rows: QuerySet[AutoTopUp], now: datetime) -> QuerySet[AutoTopUp]:
 
 
 def _abandoned(now: datetime) -> list[Purchase]:
-    """Return open automatic purchases to continue: their process has died, or Stripe did not answer."""
+    """Return open automatic purchases to continue: their process has died, or Stripe did not respond."""
     rows = Purchase.objects.filter(
         status=_Status.OPEN, top_up__isnull=False, created_at__lt=now - _ABANDONED_AFTER
     )

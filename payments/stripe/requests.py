@@ -41,7 +41,7 @@ class GuardedClient(stripe.RequestsClient):
         Send one request.
 
         Raises:
-            APIConnectionError: Stripe did not answer, or the circuit is open.
+            APIConnectionError: Stripe did not respond, or the circuit is open.
         """
         started = time.monotonic()
         try:

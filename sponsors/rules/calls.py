@@ -120,7 +120,7 @@ class _Reader:
             raise Unreadable
         selector = data[:SELECTOR_BYTES]
         opener = _OPENERS.get(selector)
-        # On any contract but the one that implements it, the function may do more: an LSP-17 extension may answer it.
+        # On any contract but the one that implements it, the function may do more: an LSP-17 extension may handle it.
         if opener is None or contract != (self.profile if opener.of_profile else self._key_manager):
             yield Action(PROFILE if contract == self.profile else contract, selector)
         if opener is not None:

@@ -44,7 +44,7 @@ class Decision:
     Which version pays, and how much of the call each side pays at most, in credits.
 
     `refusals` are those of the policies before the one that pays, or of all policies if none pays. With a `question`,
-    nothing is decided until the facts contain its answer.
+    nothing is decided until the facts contain its response.
     """
 
     paid_by: PolicyVersion | None

@@ -1,8 +1,8 @@
 """
-The rules that need an answer from outside the database: from the chain, or from the sponsor's verifier.
+The rules that need a response from outside the database: from the chain, or from the sponsor's verifier.
 
-They come last, so that only a call that passes all other rules causes a question. A rule that lacks its answer returns
-the question; the relay gets the answer and decides again.
+They come last, so that only a call that passes all other rules causes a question. A rule that lacks its response
+returns the question; the relay gets the response and decides again.
 """
 
 from sponsors import errors

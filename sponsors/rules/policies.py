@@ -65,7 +65,7 @@ Question = Holding | Verification
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question. A verifier may add a maximum for the sponsor's part of the call, in credits."""
+    """The response to a question. A verifier may add a maximum for the sponsor's part of the call, in credits."""
 
     is_yes: bool
     maximum_credits: int | None = None
@@ -163,7 +163,7 @@ class Facts:
     `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account here was
     created, `listed` the versions that list the profile, `credits` the most that the call may cost, and `gas_price_wei`
     the gas price of this cost. `voucher` was verified by `vouchers.verify`; `voucher_fault` is why a voucher was
-    refused. `answers` has None for a question without a valid answer, and no item for one that was not asked yet.
+    refused. `answers` has None for a question without a valid response, and no item for one that was not asked yet.
     """
 
     actions: tuple[Action, ...] | None

@@ -1,7 +1,7 @@
 """
 Reads from the newest block whether a profile holds a token or has a follow (LSP-26).
 
-Answers are cached for some seconds, so a profile that has just received its token may have to wait that long. A
+Responses are cached for some seconds, so a profile that has just received its token may have to wait that long. A
 bulkhead and a circuit breaker limit how many web threads wait for a stalled node.
 """
 
@@ -23,7 +23,7 @@ _chain = Guard(places=_PLACES)
 
 
 def read(holding: Holding, *, profile: str) -> Answer | None:
-    """Return whether the profile fulfils the condition at the newest block; None if no node answers."""
+    """Return whether the profile fulfils the condition at the newest block; None if no node responds."""
     question = holding, profile
     known = _recent.get(question)
     if known is not None:

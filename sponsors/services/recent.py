@@ -1,4 +1,4 @@
-"""A cache in this process for other servers' answers."""
+"""A cache in this process for other servers' responses."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ _MOST = 10_000
 
 
 class Recent(Generic[_Answer]):
-    """Answers by their question. Each expires after `seconds`; beyond the maximum number, the oldest are dropped."""
+    """Responses by their question. Each expires after `seconds`; beyond the maximum number, the oldest are dropped."""
 
     def __init__(self, *, seconds: float) -> None:
         self._seconds = seconds
@@ -18,19 +18,19 @@ class Recent(Generic[_Answer]):
         self._answers: dict[Hashable, tuple[float, _Answer]] = {}
 
     def get(self, question: Hashable) -> _Answer | None:
-        """Return the answer; None if it is missing or expired."""
+        """Return the response; None if it is missing or expired."""
         until, answer = self._answers.get(question, (0.0, None))
         return answer if until > time.monotonic() else None
 
     def keep(self, question: Hashable, answer: _Answer) -> None:
-        """Store an answer."""
+        """Store a response."""
         with self._lock:
-            # A dictionary keeps insertion order, so the oldest answers come first.
+            # A dictionary keeps insertion order, so the oldest responses come first.
             self._answers.pop(question, None)
             self._answers[question] = time.monotonic() + self._seconds, answer
             while len(self._answers) > _MOST:
                 del self._answers[next(iter(self._answers))]
 
     def clear(self) -> None:
-        """Forget all answers."""
+        """Forget all responses."""
         self._answers.clear()

@@ -65,7 +65,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
 
 
 def _answer(question: Question, call: ImaginedCall) -> Answer | None:
-    """Return the chain's answer. For a verifier, assume that it agrees: a simulation does not call it."""
+    """Return the chain's response. For a verifier, assume that it agrees: a simulation does not call it."""
     if isinstance(question, Holding):
         return holdings.read(question, profile=call.profile)
     return Answer(is_yes=True)

@@ -2,9 +2,9 @@
 Asks the sponsor's own server, the verifier, whether the sponsor pays for a call.
 
 A question is one POST request, signed as in the Standard Webhooks specification. The server is not trusted: only a
-valid answer within one second counts, and the policy's limits apply even after a yes. In each process, at most two
+valid response within one second counts, and the policy's limits apply even after a yes. In each process, at most two
 threads wait for one server, and an eighth of the threads for all servers together. After three failures in a row, a
-circuit breaker allows one request every ten seconds. Answers are cached for some seconds by the call's hash.
+circuit breaker allows one request every ten seconds. Responses are cached for some seconds by the call's hash.
 """
 
 import base64
@@ -48,15 +48,15 @@ class AskedCall:
 
 
 def ask(question: Verification, call: AskedCall) -> Answer | None:
-    """Return the verifier's answer; None without a valid answer, a verifier, or a free thread to wait for it."""
+    """Return the verifier's response; None without a valid response, a verifier, or a free thread to wait for it."""
     asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
     verifier = asked.select_related("sponsor").first()
     if verifier is None:
         return None
-    # The cache key includes the verifier, so that a removed one's answers are no longer used.
+    # The cache key includes the verifier, so that a removed one's responses are no longer used.
     key = verifier.pk, question.version_id, call.digest
     known = _recent.get(key)
-    # An answer for more credits also holds for fewer.
+    # A response for more credits also holds for fewer.
     if known is not None and question.credits <= known[0]:
         return known[1]
     if not _threads().acquire(blocking=False):

@@ -87,7 +87,7 @@ class SignInChallengeQuerySet(models.QuerySet["SignInChallenge"]):
 
 class SignInChallenge(models.Model):
     """
-    One message composed by the service, valid for one answer.
+    One message composed by the service, valid for one response.
 
     The text is stored as issued, so that the service need not parse or rebuild it when
     the signature arrives. `client` is a keyed digest of the caller's network address; it

@@ -56,9 +56,9 @@ _MOST_SEEN = 10_000
 
 def require_profile_code(*, profile_address: str) -> None:
     """
-    Refuse an address without a profile, if a node answers the probe in time.
+    Refuse an address without a profile, if a node responds to the probe in time.
 
-    Without an answer, the address is accepted. Profiles that have signed in before are not probed.
+    Without a response, the address is accepted. Profiles that have signed in before are not probed.
 
     Raises:
         ProfileNotDeployed: there is no contract at the address.

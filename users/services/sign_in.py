@@ -53,7 +53,7 @@ def request_challenge(*, profile_address: str, client: str, site: str, now: date
     Return a new challenge for the profile, unless a quick probe of a node shows that the address has no profile.
 
     Raises:
-        ProfileNotDeployed, UntrustedCode: there is no profile. If no node answers in time, the challenge is issued.
+        ProfileNotDeployed, UntrustedCode: there is no profile. If no node responds in time, the challenge is issued.
     """
     controllers.require_profile_code(profile_address=profile_address)
     return issue_challenge(profile_address=profile_address, client=client, site=site, now=now)
@@ -174,7 +174,7 @@ def sign_in(
     Raises:
         UnusableSignature: the signature is malformed; the nonce stays open.
         ChallengeUnknown, ChallengeExpired, ChallengeUsed, ChallengeForeign: the nonce cannot be used for this message.
-        NodeUnavailable: no node answers; the nonce is used up.
+        NodeUnavailable: no node responds; the nonce is used up.
         ProfileNotDeployed, UntrustedCode: the address is not a trusted profile.
         SignatureNotByController, SignPermissionMissing: the signing key lacks the permission.
         SignedForOtherChain: a controller signed the message with another chain id.

@@ -50,7 +50,7 @@ def register_new_relayers(*, now: datetime) -> int:
     and address are unique together, so the second insert is ignored.
 
     Raises:
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     spare = set(get_signer().spare_addresses())
     approved = _approved() if spare else set()
@@ -175,7 +175,7 @@ def in_service(*, now: datetime) -> list[Relayer]:
     Return the relayers of this chain that are not retired, after registering those that have no row yet.
 
     Raises:
-        NodeUnavailable: no node answered while a new relayer was registered.
+        NodeUnavailable: no node responded while a new relayer was registered.
     """
     rows = Relayer.objects.filter(chain_id=get_chain().id)
     relayers, signer = list(rows), get_signer()
@@ -191,7 +191,7 @@ def sync(*, now: datetime, trusts_single_node: bool = False) -> int:
     Register new relayers and read every account from the chain; return how many were registered.
 
     Raises:
-        NodeUnavailable: no node answered, or see `update_accounts`.
+        NodeUnavailable: no node responded, or see `update_accounts`.
     """
     registered_count = register_new_relayers(now=now)
     relayers = in_service(now=now)
@@ -219,7 +219,7 @@ def catch_up(*, relayers: Sequence[Relayer], now: datetime) -> None:
     quarantined. Nodes cannot move an account nonce further than a relayer's maximum in flight.
 
     Raises:
-        NodeUnavailable: too few nodes answered.
+        NodeUnavailable: too few nodes responded.
     """
     if not relayers:
         return

@@ -112,7 +112,7 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     call that could only burn gas is cancelled instead.
 
     Raises:
-        NodeUnavailable: no node answered; the bytes stay for the next try.
+        NodeUnavailable: no node responded; the bytes stay for the next try.
     """
     attempts = _read(_Sql.unsent, {"relayer": relayer_id})
     if not attempts:
@@ -128,7 +128,7 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
         sent += accepted
         blocked_relayers |= unreachable
     if blocked_relayers and not sent:
-        get_chain_client().head()  # Raises where no node answers at all.
+        get_chain_client().head()  # Raises where no node responds at all.
     return sent
 
 
@@ -137,7 +137,7 @@ def resend(*, now: datetime) -> int:
     Resend attempts that were broadcast a while ago and are not mined, since nodes drop transactions; return how many.
 
     Raises:
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     overdue = _read(_Sql.overdue, {"before": now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)})
     return _send_again([attempt for attempt in overdue if not _backoff.holds(attempt, now)], now)
@@ -151,7 +151,7 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     in the order of account nonces; an attempt that was sent before is sent without others.
 
     Raises:
-        NodeUnavailable: no node answered; the bytes stay for the next try.
+        NodeUnavailable: no node responded; the bytes stay for the next try.
     """
     unsent = Attempt.objects.filter(relay_transaction_id=relay_transaction_id).unsent().first()
     if unsent is not None:
@@ -162,7 +162,7 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
 def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
     accepted, unreachable = _send(attempts, _CurrentChain(now), now)
     if unreachable and not accepted:
-        get_chain_client().head()  # Raises where no node answers at all.
+        get_chain_client().head()  # Raises where no node responds at all.
     return accepted
 
 
@@ -173,7 +173,7 @@ def sweep(*, now: datetime) -> int:
     An error in one relayer's attempts is logged and delays no other relayer.
 
     Raises:
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     relayer_ids = db.all_rows(_Sql.relayers_with_unsent, {"chain": get_chain().id})
     sent = 0

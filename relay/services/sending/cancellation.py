@@ -101,7 +101,7 @@ def cancel_unsent(*, relay_transaction_id: int, now: datetime) -> None:
     Raises:
         AlreadyBroadcast: the call was broadcast, is settled, or is being cancelled; nothing changes.
         LossLimitReached: the service has reached its loss limit.
-        NodeUnavailable: no node answered, so current fees are unknown.
+        NodeUnavailable: no node responded, so current fees are unknown.
     """
     call = RelayTransaction.objects.get(pk=relay_transaction_id)
     if not may_be_cancelled(call):

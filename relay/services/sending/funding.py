@@ -47,7 +47,7 @@ def top_up(*, now: datetime) -> TopUp | None:
     Returns the transfer that was sent or resent. A process without the treasury's key only reads the balance.
 
     Raises:
-        NodeUnavailable: no node answered; the next run continues.
+        NodeUnavailable: no node responded; the next run continues.
     """
     address = treasury_address()
     if not address:

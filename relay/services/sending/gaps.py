@@ -59,7 +59,7 @@ class GapWatch:
         Fill gaps that have lasted the grace period and resend earlier fillers; return how many fillers are new.
 
         Raises:
-            NodeUnavailable: no node answered; the next call of `fill` sends the stored fillers.
+            NodeUnavailable: no node responded; the next call of `fill` sends the stored fillers.
         """
         self._seen_at = {gap: self._seen_at.get(gap, now) for gap in find_gaps(head=head)}
         due = now - timedelta(seconds=_GRACE_SECONDS)

@@ -324,7 +324,7 @@ class SentTransaction:
         """Wait for a final status: `Success`, `Failed`, `Expired` or `Cancelled`."""
         deadline = time.monotonic() + seconds
         while (began_at := time.monotonic()) < deadline:
-            # Long polling: the service answers when the status changes.
+            # Long polling: the service responds when the status changes.
             status = self._status(wait=min(_WAIT_SECONDS, math.ceil(deadline - began_at)))
             if status["status"] not in _OPEN_STATUSES:
                 return status

@@ -36,7 +36,7 @@ class RelayProblem(RuntimeError):
 
 
 class ServiceUnreachable(ConnectionError):
-    """No response of the service: the network failed, or a proxy answered instead."""
+    """No response of the service: the network failed, or a proxy responded instead."""
 
 
 @dataclass(frozen=True)

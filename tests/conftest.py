@@ -181,7 +181,7 @@ def _begins_and_ends_on_one_day(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def broker_away() -> Iterator[None]:
-    """A Celery application whose broker does not answer is the current one."""
+    """A Celery application whose broker does not respond is the current one."""
     away = Celery("away", broker="redis://127.0.0.1:1/0", set_as_current=True)
     # Our own application gives up at once, too; Celery's usual waits for seconds.
     away.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS

@@ -26,7 +26,7 @@ _COUNTRIES = ("DE", "CH", "FR", "US")
 
 
 class DoubleWorld(World):
-    """The same at the double, where some answers are lost after Stripe has done what was asked."""
+    """The same at the double, where some responses are lost after Stripe has done what was asked."""
 
     def __init__(self, double: DoubleAccount, people: int) -> None:
         self._now = double.now()

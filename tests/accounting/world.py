@@ -87,7 +87,9 @@ class World(Timeline):
             payer.cancel(immediately=self.chance.random() < 0.5)
 
     def buy(self, payer: Payer) -> None:
-        """Buy a pack or an amount, some for a sponsor; now and then the answer is lost, so the request is repeated."""
+        """
+        Buy a pack or an amount, some for a sponsor; now and then the response is lost, so the request is repeated.
+        """
         currency, key = self.currencies[payer.user.pk], secrets.token_hex(8)
         sponsor = self.chance.choice([None, None, self.chance.choice(self.terms).policy.sponsor])
         order = Order(self.chance.randint(100, 10_000), currency, sponsor=sponsor)

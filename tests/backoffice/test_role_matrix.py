@@ -169,7 +169,9 @@ _USUAL = {"changelist", "add", "change", "delete", "history"}
 
 
 class Place(NamedTuple):
-    """A page of the site: who gets which answer to GET, and what the others get; a login step never leads to login."""
+    """
+    A page of the site: who gets which response to GET, and what the others get; a login step never leads to login.
+    """
 
     open_to: Collection[str]
     answers: int = 200
@@ -265,7 +267,7 @@ def assert_open_to(
     letters: str, url: str, askers: Mapping[str, Asker], *, post: bool = False, shows: str = ""
 ) -> dict[str, str]:
     """
-    The page answers those and shows the text; others are refused, and a visitor is asked to sign in.
+    The page serves those and shows the text; others are refused, and a visitor is asked to sign in.
 
     Returns what each of those was shown.
     """

@@ -91,7 +91,7 @@ class Holder:
         )
 
     def _as_node(self, request: dict[str, Any]) -> str:
-        """Answer what the extension asks its node: the chain, the owner of the profile, the next relay nonce."""
+        """Return what the extension asks its node: the chain, the owner of the profile, the next relay nonce."""
         if request["method"] == "eth_chainId":
             return hex(django_settings.CHAIN_ID)
         if request["params"][0]["to"].lower() == self.profile.profile_address.lower():
@@ -150,7 +150,7 @@ def _complain_of_foreign(request: Request, holder: Holder) -> None:
 
 
 def card_entered(route: Route, holder: Holder) -> None:
-    """Answer as Stripe's page of cards would once a card is entered: with the way back."""
+    """Respond as Stripe's page of cards would once a card is entered: with the way back."""
     customer = urlsplit(route.request.url).path.split("/")[1]
     if holder.enters_cards:
         holder.billing.capture(customer)
@@ -181,13 +181,13 @@ class Shop:
     consent: str = ""
 
     def packs(self, route: Route) -> None:
-        """Answer GET /api/payments/packs."""
+        """Respond to GET /api/payments/packs."""
         pack = {"pack": "usd-10", "currency": "usd", "cost": 1000, "amount": "$10.00", "credits": 10_500}
         terms = {"currency": "usd", "minimum": 50, "maximum": 1_000_000, "creditsPerMajorUnit": 1000}
         route.fulfill(json={"packs": [{**pack, "bonusCredits": 500}], "currencies": [terms]})
 
     def purchase(self, route: Route) -> None:
-        """Answer POST /api/payments/purchaseCredits."""
+        """Respond to POST /api/payments/purchaseCredits."""
         self.keys.append(route.request.headers["idempotency-key"])
         if len(self.keys) == 1:
             problem = {"code": "payment-method-required", "status": 402, "title": "", "detail": "No card."}
@@ -197,7 +197,7 @@ class Shop:
             route.fulfill(json={**paid, "cost": 1000, "currency": "usd", "credits": 10_500})
 
     def top_up(self, route: Route) -> None:
-        """Answer GET and PUT /api/payments/topUp."""
+        """Respond to GET and PUT /api/payments/topUp."""
         if route.request.method == "PUT":
             self.consent = (route.request.post_data_json or {})["consent"]
         state = {"pack": "usd-10", "cost": 1000, "currency": "usd", "spentThisMonth": 0, "pausedReason": ""}

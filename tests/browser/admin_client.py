@@ -94,7 +94,7 @@ class AdminClient:
     A browser window and its `complaints`.
 
     `complaints` holds errors and warnings of the console (a policy that was broken is one),
-    exceptions in scripts, answers of 500 and above, and requests to any other host.
+    exceptions in scripts, responses of 500 and above, and requests to any other host.
     """
 
     page: Page

@@ -89,7 +89,7 @@ def busy(sponsor: Sponsor) -> None:
 
 
 def posted_to(sponsor: Sponsor, *statuses: int | None) -> Endpoint:
-    """Give the sponsor an endpoint, and a message with one attempt for each status; None is without an answer."""
+    """Give the sponsor an endpoint, and a message with one attempt for each status; None is without a response."""
     endpoint, _ = endpoints.create_for_sponsor(sponsor, url=_URL, event_types=TO_SPONSORS)
     for status in statuses:
         message = endpoints.send_test(endpoint, now=now())

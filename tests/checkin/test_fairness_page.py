@@ -1,4 +1,4 @@
-"""The program on the page and the account page recompute what the API answers, and notice what does not fit."""
+"""The program on the page and the account page recompute what the API returns, and notice what does not fit."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ _PROGRAM = DOCS / "examples/python/recompute_draws.py"
 
 @pytest.fixture(scope="module")
 def answer_of_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[str, Any]:
-    """Return what the API answers a subscriber with some check-ins, whose rows are gone then."""
+    """Return what the API returns a subscriber with some check-ins, whose rows are gone then."""
     attempts = override_settings(CHECKIN_MAX_DAILY_ATTEMPTS=settings.CHECKIN_MAX_DAILY_ATTEMPTS)
     with django_db_blocker.unblock(), rows_of_a_module(), attempts:
         allow_attempts(3)
@@ -47,7 +47,7 @@ def answer_of_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) 
 
 @pytest.fixture
 def answer(answer_of_module: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of that answer, to be altered."""
+    """Return a copy of that response, to be altered."""
     return deepcopy(answer_of_module)
 
 

@@ -37,7 +37,7 @@ BUSY = problem(503, "busy")
 
 
 class FakeService:
-    """Answers the next requests of a path as a test prescribes, and later ones as a healthy service."""
+    """Responds to the next requests of a path as a test prescribes, and later ones as a healthy service."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -49,7 +49,7 @@ class FakeService:
         self.retry_after = "0.01"
 
     def answer(self, path: str, body: dict[str, Any]) -> Reply:
-        """Return the status and the answer to a request."""
+        """Return the status and the response to a request."""
         self.requests.append((path, body))
         return self.replies[path].pop(0) if self.replies[path] else (200, self._usual(path))
 

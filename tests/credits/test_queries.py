@@ -1,4 +1,4 @@
-"""What the ledger answers."""
+"""What the ledger returns."""
 
 import random
 import secrets

@@ -46,7 +46,7 @@ def reward_of_new_user(slug: str, amount: int) -> Reward:
 
 
 def receive(slug: str, address: str, signed: SignedPostback) -> Answer:
-    """Return the service's answer to a request to an address."""
+    """Return the service's response to a request to an address."""
     token = signed.path_token or address.rsplit("/", 1)[1]
     request = RawRequest(
         method="GET",

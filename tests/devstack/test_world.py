@@ -25,7 +25,7 @@ _RECEIVER_KEY = bytes.fromhex("0cfc51aec37c55a4d0b1a65c6255c4bf2fbdf6277f3cc0730
 
 
 def ask(services: Services, answer_type: str, to: str, signature: str, *arguments: Any) -> Any:
-    """Return the answer of a view function."""
+    """Return the response of a view function."""
     data = "0x" + calldata(signature, *arguments).hex()
     raw = bytes.fromhex(services.rpc.call("eth_call", {"to": to, "data": data}, "latest")[2:])
     return decode([answer_type], raw)[0]

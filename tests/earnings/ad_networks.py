@@ -110,7 +110,7 @@ class Network:
         return request_of(self.slug, reward, self.secret, url=url, token=self.token, **values)
 
     def send(self, reward: Reward, *, now: datetime | None = None, **changes: Any) -> Answer:
-        """Send it to the service and return the answer."""
+        """Send it to the service and return the response."""
         return postbacks.receive(
             slug=self.slug, request=self.request(reward, **changes), now=now or timezone.now()
         )

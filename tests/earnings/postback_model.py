@@ -153,7 +153,7 @@ def signed_request(setup: OpenedNetworks, postback: PlannedPostback) -> tuple[st
 
 
 def send(requests: Iterable[tuple[str, RawRequest]]) -> Counter[int]:
-    """Send one after the other to the service and count the answers by status."""
+    """Send one after the other to the service and count the responses by status."""
     return Counter(
         postbacks.receive(slug=slug, request=request, now=timezone.now()).status for slug, request in requests
     )

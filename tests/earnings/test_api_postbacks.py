@@ -1,4 +1,4 @@
-"""GET and POST /api/postbacks/{network}/{token}: bytes in, the network's own answer out."""
+"""GET and POST /api/postbacks/{network}/{token}: bytes in, the network's own response out."""
 
 import base64
 import hmac

@@ -1,7 +1,7 @@
 """
 A chain in memory behind the seam of `gateway.chain.client`.
 
-The suite of `tests/gateway/chain` holds it to what a real node with LUKSO's contracts answers.
+The suite of `tests/gateway/chain` holds it to what a real node with LUKSO's contracts returns.
 """
 
 import copy
@@ -57,7 +57,7 @@ class FakeChain(FakeWorld):
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Let no node answer inside the block."""
+        """Let no node respond inside the block."""
         self._is_away = True
         try:
             yield

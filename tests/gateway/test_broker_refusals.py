@@ -1,4 +1,4 @@
-"""Whatever Redis answers, and however Celery handles it, a worker continues and takes messages again."""
+"""Whatever Redis returns, and however Celery handles it, a worker continues and takes messages again."""
 
 import os
 import threading
@@ -49,7 +49,7 @@ def demote(client: Any) -> None:
 
 
 def demote_without_stale_reads(client: Any) -> None:
-    """Demote it, so that it answers every command with MASTERDOWN."""
+    """Demote it, so that it responds to every command with MASTERDOWN."""
     client.config_set("replica-serve-stale-data", "no")
     demote(client)
 
@@ -59,7 +59,7 @@ def promote(client: Any) -> None:
 
 
 def fill(client: Any) -> None:
-    """Use up its memory: it answers writers with OOM."""
+    """Use up its memory: it responds to writers with OOM."""
     client.config_set("maxmemory", "1")
 
 

@@ -71,7 +71,7 @@ def test_the_image_is_built_once_and_used_by_every_process_of_ours(services: dic
 
 
 def test_postgres_is_healthy_only_once_it_accepts_tcp_connections(services: dict[str, Any]) -> None:
-    """While its image makes the database, a server answers at the socket alone, and stops again."""
+    """While its image makes the database, a server responds at the socket alone, and stops again."""
     assert services["postgres"]["healthcheck"]["test"][-2:] == ["-h", "127.0.0.1"]
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_unhealthy_while_it_starts_slowly(services: dict[str, Any]) -
 
 
 def test_a_busy_host_has_time_to_start_a_health_check_of_ours(services: dict[str, Any]) -> None:
-    """The checks have limits of their own for the answer; `up --wait` gives up on a container that is unhealthy."""
+    """The checks have limits of their own for the response; `up --wait` gives up on a container that is unhealthy."""
     ours = [part for part in services.values() if _is_ours(part)]
     checks = [part["healthcheck"] for part in ours if part.get("healthcheck", {}).get("test")]
     image = (settings.BASE_DIR / "Dockerfile").read_text()

@@ -222,7 +222,7 @@ def _cases(draw: st.DrawFn, requests: st.SearchStrategy[Any], world: World) -> A
 
 
 class Sender:
-    """Sends requests to the service in this process, and judges every answer."""
+    """Sends requests to the service in this process, and judges every response."""
 
     def __init__(self, world: World) -> None:
         self.codes: Counter[str] = Counter()

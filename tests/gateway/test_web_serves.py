@@ -1,4 +1,4 @@
-"""The admin as a process of its own: what each of the two answers, and that neither needs the other's paths."""
+"""The admin as a process of its own: what each of the two serves, and that neither needs the other's paths."""
 
 import importlib.util
 import sys

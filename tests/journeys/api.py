@@ -1,4 +1,4 @@
-"""The service's HTTP API as a caller sees it that wants to look at every answer, refusals included."""
+"""The service's HTTP API as a caller sees it that wants to look at every response, refusals included."""
 
 import json
 import time
@@ -17,7 +17,7 @@ _PAUSE_SECONDS = 1.2
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer."""
+    """A whole response."""
 
     status: int
     content_type: str
@@ -33,7 +33,7 @@ class Api:
     token: str | None = None
 
     def ask(self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None) -> Answer:
-        """Return the answer to a POST of the body, or to a GET, or by `method`; no status is an error."""
+        """Return the response to a POST of the body, or to a GET, or by `method`; no status is an error."""
         headers = {"content-type": "application/json", "connection": "close"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
@@ -50,13 +50,13 @@ class Api:
     def ask_until_served(
         self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None
     ) -> Answer:
-        """Ask as a patient caller does, who repeats a request that was answered with 503; return what comes then."""
+        """Ask as a patient caller does, who repeats a request that got 503; return what comes then."""
         return until_served(lambda: self.ask(path, body, method=method))
 
 
 def until_served(ask: Callable[[], Answer], *, only_code: str | None = None) -> Answer:
     """
-    Retry while the answer is a 503 with Retry-After, and with `only_code` if that is given.
+    Retry while the response is a 503 with Retry-After, and with `only_code` if that is given.
 
     On a busy machine a node or Redis may take longer than the service waits for it, also when nothing is broken.
     """

@@ -23,7 +23,7 @@ from tests.journeys.waiting import until
 CUSTOMER = "/api/payments/createCustomer"
 UPSERT = "/api/payments/upsertSubscription"
 CUSTOMERS, SUBSCRIPTIONS = "/v1/customers", "/v1/subscriptions"
-# The code of the answer while the provider takes too long.
+# The code of the response while the provider takes too long.
 AWAY = "billing-unavailable"
 _VISA = "pm_card_visa"
 
@@ -68,11 +68,11 @@ class Payer:
         return self
 
     def create_customer(self) -> Answer:
-        """Ask for a customer, until the provider has answered in time."""
+        """Ask for a customer, until the provider has responded in time."""
         return until_served(lambda: self.person.api.ask(CUSTOMER, {}), only_code=AWAY)
 
     def upsert(self) -> Answer:
-        """Ask for the subscription, until the provider has answered in time."""
+        """Ask for the subscription, until the provider has responded in time."""
         return until_served(
             lambda: self.person.api.ask(UPSERT, {"subscriptionCost": self.amount}), only_code=AWAY
         )
@@ -146,7 +146,7 @@ class Payer:
         assert self.records.account(self.profile).balance == self.opening_balance + worth
 
     def assert_settled(self, *, amount: int | None = None) -> None:
-        """Everything is there once, and a wallet that repeats its request is answered with it."""
+        """Everything is there once, and a wallet that repeats its request gets it."""
         response = self.upsert()
         (subscription,) = self.subscriptions()
         assert (response.status, response.body.get("subscriptionId")) == (200, subscription.id)
@@ -180,7 +180,7 @@ def assert_one_key(orders: list[LoggedRequest]) -> None:
 
 @contextmanager
 def unanswered(ask: Any) -> Iterator["Future[Answer]"]:
-    """Ask within the block, in which the other end is killed: no answer may come."""
+    """Ask within the block, in which the other end is killed: no response may come."""
     with ThreadPoolExecutor(1) as caller:
         result = caller.submit(ask)
         yield result

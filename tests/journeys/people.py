@@ -40,7 +40,7 @@ class Person:
         return self.api.ask("/api/relay/execute", body)
 
     def accepted(self, body: dict[str, Any]) -> str:
-        """Hand a relay call in that must be accepted, once its node has answered in time; return its hash."""
+        """Hand a relay call in that must be accepted, once its node has responded in time; return its hash."""
         response = until_served(lambda: self.execute(body), only_code="chain-unavailable")
         assert response.status == 200, response
         return str(response.body["transactionHash"])

@@ -46,7 +46,7 @@ def window(browser: Browser, stack: Stack) -> Iterator[AdminClient]:
     client = AdminClient(context.new_page(), stack.web.url)
     yield client
     context.close()
-    # Cards are entered at Stripe's own pages, and a browser notes the answer that leads to 3-D Secure.
+    # Cards are entered at Stripe's own pages, and a browser notes the response that leads to 3-D Secure.
     expected = (f"{stack.provider.url}/", "/api/payments/upsertSubscription")
     assert [text for text in client.complaints if not any(part in text for part in expected)] == []
 

@@ -92,7 +92,7 @@ def the_web_process_between_commit_and_answer(stack: Stack, person: Person) -> S
         result = caller.submit(person.execute, body)
         (call,) = until("the call is stored", lambda: stack.records.calls(person.profile.profile_address))
         yield
-        # Nothing keeps a request between commit and answer, so on some runs the answer was faster.
+        # Nothing keeps a request between commit and response, so on some runs the response was faster.
         with suppress(HTTPError):
             result.result()
     yield

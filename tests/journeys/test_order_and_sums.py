@@ -16,7 +16,7 @@ CHANNELS, CALLS, PROFILES = 8, 40, 72
 # What one relayer carries by default. A user may take half of what others leave free; the crowd takes the rest.
 IN_FLIGHT = 16
 
-# Who called, and the hash in the answer.
+# Who called, and the hash in the response.
 Accepted = tuple[Person, str]
 
 

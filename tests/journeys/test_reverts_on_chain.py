@@ -37,7 +37,7 @@ def test_a_call_that_reverts_in_its_block_is_charged_the_gas_it_burned_and_no_mo
     waited = waiting.result().body
     if stack.web.interface == "rsgi":
         assert waited == ending
-    else:  # `gateway.wsgi` answers `wait` at once
+    else:  # `gateway.wsgi` responds to `wait` at once
         assert waited["status"] == "Submitted"
 
     (mined,) = stack.chain.mined(transaction_hash)

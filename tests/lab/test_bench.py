@@ -1,4 +1,4 @@
-"""The bench: its arithmetic, the client's reading of answers, what it signs, and one round on a real stack."""
+"""The bench: its arithmetic, the client's reading of responses, what it signs, and one round on a real stack."""
 
 import argparse
 import json
@@ -193,7 +193,7 @@ def test_calls_are_signed_as_a_wallet_signs_them(services: Services) -> None:
 
 
 class _Double(ThreadingHTTPServer):
-    """Answers each request after a while with the next of its statuses, and 200 once they are used up."""
+    """Responds to each request after a while with the next of its statuses, and 200 once they are used up."""
 
     daemon_threads = True
 
@@ -250,7 +250,7 @@ def test_in_closed_loop_a_client_sends_after_each_response() -> None:
 def test_in_open_loop_a_latency_counts_from_when_the_request_was_due() -> None:
     with _serving(_Double(seconds=0.2)) as url:
         sent = send(url, Load(_requests(4), clients=1, seconds=60, rate=20))
-    # Due after 0, 50, 100 and 150 ms; one connection has them answered after 200, 400, 600 and 800 at the earliest.
+    # Due after 0, 50, 100 and 150 ms; one connection has them served after 200, 400, 600 and 800 at the earliest.
     times = sorted(result.milliseconds for result in sent.accepted)
     assert all(taken >= least for taken, least in zip(times, (199, 349, 499, 649), strict=True))
 

@@ -127,7 +127,7 @@ def test_expected_income_counts_each_promise_once() -> None:
 
 
 def _through(rule: Rule, *calls: dict[str, Any]) -> tuple[list[str], list[dict[str, Any]] | None]:
-    """Return the methods that reach the node, and what the client is answered; None if its connection is cut."""
+    """Return the methods that reach the node, and what the client gets; None if its connection is cut."""
     reached: list[str] = []
 
     async def forward(request: Message) -> Message:

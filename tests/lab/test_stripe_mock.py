@@ -1,4 +1,4 @@
-"""The comparison with stripe-mock: requests, comparisons, and the answer where the program is absent."""
+"""The comparison with stripe-mock: requests, comparisons, and the response where the program is absent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fault injection between the service and Stripe: calls that fail, stall or kill, and answers that are changed."""
+"""Fault injection between the service and Stripe: calls that fail, stall or kill, and responses that are changed."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ class FaultInjector:
     """
     A billing client that passes every call on and counts it in `calls` by method name.
 
-    `before` and `after` are called around the calls of one method. `change` and `hide` make it answer
+    `before` and `after` are called around the calls of one method. `change` and `hide` make it return
     something else than Stripe has.
     """
 
@@ -34,11 +34,11 @@ class FaultInjector:
         self._hidden: set[str] = set()
 
     def change(self, identifier: str, **fields: Any) -> None:
-        """Answer with these fields from now on; what no longer fits a list is missing from it."""
+        """Respond with these fields from now on; what no longer fits a list is missing from it."""
         self._changes[identifier] = fields
 
     def hide(self, identifier: str) -> None:
-        """Answer from now on as if it did not exist."""
+        """Respond from now on as if it did not exist."""
         self._hidden.add(identifier)
 
     @contextmanager
@@ -93,7 +93,7 @@ def fault_injection() -> Iterator[FaultInjector]:
 
 @contextmanager
 def killed_after(method: str) -> Iterator[None]:
-    """Kill the process once Stripe has answered this call."""
+    """Kill the process once Stripe has responded to this call."""
     with fault_injection() as client:
         client.after[method] = _kill
         with _expect_kill(method):

@@ -75,5 +75,5 @@ class Payer:
         return sum(CreditEntry.objects.filter(account__user=self.user).values_list("amount", flat=True))
 
     def quota(self, at: datetime | None = None) -> Quota:
-        """Return what the quota path answers."""
+        """Return what the quota path returns."""
         return quota_of(user_id=self.user.pk, now=at or self.account.now())

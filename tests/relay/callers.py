@@ -20,7 +20,7 @@ from users.models import User
 def execute(
     *, user: User, call: RelayCall, now: datetime, is_signed_in: bool = True, quote_id: UUID | None = None
 ) -> str:
-    """Hand in a call of the user's profile; return the hash that is answered."""
+    """Hand in a call of the user's profile; return its hash."""
     caller = Caller(user.pk, str(user.profile_address), is_signed_in=is_signed_in)
     return submission.execute(caller=caller, call=call, now=now, quote_id=quote_id)
 

@@ -185,7 +185,7 @@ class FaultyClient(JsonRpcChainClient):
         self._meanwhile[method] = action
 
     def answer_next(self, *kinds: SendKind, message: str = "as prepared") -> None:
-        """Answer the next raw transactions with these send errors, one each; they do not reach the node."""
+        """Respond to the next raw transactions with these send errors, one each; they do not reach the node."""
         self._prepared += [SendOutcome(kind, message) for kind in kinds]
 
     @property

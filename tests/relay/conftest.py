@@ -74,7 +74,7 @@ def refused_calls(monkeypatch: pytest.MonkeyPatch) -> limits.RefusedCalls:
 
 @pytest.fixture(autouse=bool(os.environ.get("TEST_SIGNER_ELSEWHERE")))
 def signers(services: Services, tmp_path: Path, settings: Settings) -> Iterator[RemoteSigners]:
-    """A signer elsewhere that answers. With TEST_SIGNER_ELSEWHERE=1 all tests of the relay run before one."""
+    """A signer elsewhere that responds. With TEST_SIGNER_ELSEWHERE=1 all tests of the relay run before one."""
     with remote_signing(services, tmp_path, settings) as remote, remote.serving():
         yield remote
 
@@ -98,7 +98,7 @@ def chain(services: Services) -> Iterator[Chain]:
 
 @pytest.fixture
 def node(services: Services) -> Iterator[FaultyClient]:
-    """The service's chain client, whose answers a test may change."""
+    """The service's chain client, whose responses a test may change."""
     client = FaultyClient(services)
     set_chain_client(client)
     yield client

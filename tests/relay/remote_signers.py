@@ -67,7 +67,7 @@ class RemoteSigners:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Answer at the socket."""
+        """Respond at the socket."""
         with serving(self._folder, self.service):
             yield
 
@@ -78,13 +78,13 @@ class RemoteSigners:
 
 @contextmanager
 def remote_signing(services: Services, folder: Path, settings: Settings) -> Iterator[RemoteSigners]:
-    """Let this process sign by a signer at a socket, which is not answered yet."""
+    """Let this process sign by a signer at a socket, which does not respond yet."""
     signers = RemoteSigners(services, folder, treasury_key="0x" + secrets.token_hex(32))
     settings.RELAY_SIGNER, settings.SIGNER_URL = "remote", signers.url
     set_signer(None)
     forget_treasury()
     settings.SIGNER_TIMEOUT_SECONDS = _PATIENCE_SECONDS
-    # Tests let it be silent and answer within the same moment, and it is not away because the machine is busy.
+    # Tests let it be silent and respond within the same moment, and it is not away because the machine is busy.
     with (
         patch.object(RemoteSigner, "pause_seconds", 0.0),
         patch.object(RemoteSigner, "health_seconds", _PATIENCE_SECONDS),

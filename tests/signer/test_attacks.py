@@ -59,7 +59,7 @@ class Web:
         return item | changed
 
     def ask(self, *items: Item) -> list[Item]:
-        """Return the answers to one batch."""
+        """Return the responses to one batch."""
         results: list[Item] = json.loads(self._answer("POST /sign", json.dumps({"transactions": items})))[
             "results"
         ]
@@ -94,7 +94,7 @@ def web(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def _answering(services: Services, word: str) -> str:
-    """Return a new contract that answers every question with this address."""
+    """Return a new contract that responds to every question with this address."""
     code = bytes.fromhex(f"73{word[2:]}60005260206000f3")
     (address,) = services.world.deployer.deploy(bytes.fromhex(f"60{len(code):02x}80600b6000396000f3") + code)
     return address

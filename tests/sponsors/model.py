@@ -38,7 +38,7 @@ class Brought:
 
     `voucher_id` is of a voucher for one call by a policy, and `voucher_fault` the rule that refuses the voucher.
     `relations` are the rules about tokens and follows that hold on the chain. The sponsor's server pays `verifier`
-    credits at most, 0 is a no, and None no answer.
+    credits at most, 0 is a no, and None no response.
     """
 
     voucher_id: bytes = b""

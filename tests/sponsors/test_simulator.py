@@ -1,4 +1,4 @@
-"""Staff ask whether a sponsor would pay for a call; the answer is the relay's, and nothing is stored or counted."""
+"""Staff ask whether a sponsor would pay for a call; the response is the relay's, and nothing is stored or counted."""
 
 import re
 import secrets
@@ -23,7 +23,7 @@ def staff() -> Client:
 
 
 def _asked(staff: Client, sponsor: Sponsor, **values: Any) -> tuple[str, list[tuple[str, str]]]:
-    """Return the answer's sentence, and the code of each policy that refuses."""
+    """Return the response's sentence, and the code of each policy that refuses."""
     call = {
         "profile": random_address(),
         "actions": f"{random_address()} {_FUNCTION}",

@@ -1,4 +1,6 @@
-"""A sponsor's server on this machine, which answers as a test has scripted: well, late, with too much, or with lies."""
+"""
+A sponsor's server on this machine, which responds as a test has scripted: well, late, with too much, or with lies.
+"""
 
 import json
 import threading
@@ -15,12 +17,12 @@ Answers = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass
 class VerifierServer:
-    """Where it listens, what it was asked, and how it answers."""
+    """Where it listens, what it was asked, and how it responds."""
 
     url: str
     answer: Answers
     questions: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
-    # Set at the end, so that an answer that stalls ends with the test.
+    # Set at the end, so that a response that stalls ends with the test.
     ended: threading.Event = field(default_factory=threading.Event)
 
     def verified(self, secret: str) -> dict[str, Any]:
@@ -30,12 +32,12 @@ class VerifierServer:
         return content
 
     def stall(self, _: BaseHTTPRequestHandler) -> None:
-        """Answer nothing until the end."""
+        """Send nothing until the end."""
         self.ended.wait(60)
 
 
 def says(body: Any, status: int = 200, **headers: str) -> Answers:
-    """Return what answers with this body, which is JSON unless it is bytes."""
+    """Return a callable that sends this body, which is JSON unless it is bytes."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
 
     def answer(request: BaseHTTPRequestHandler) -> None:

@@ -67,11 +67,11 @@ class Wallet:
         return self.read(self.client.get("/api/auth/me", HTTP_AUTHORIZATION=f"Bearer {access}"))
 
     def post(self, path: str, **body: Any) -> dict[str, Any]:
-        """Post JSON and return the answer."""
+        """Post JSON and return the response."""
         return self.read(self.client.post(f"/api/auth/{path}", body, format="json"))
 
     @staticmethod
     def read(response: Any) -> dict[str, Any]:
-        """Return the JSON of an answer; problem documents carry their status themselves."""
+        """Return the JSON of a response; problem documents carry their status themselves."""
         body: dict[str, Any] = response.json()
         return body

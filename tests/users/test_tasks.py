@@ -36,6 +36,6 @@ def test_without_an_external_issuer_no_keys_are_fetched(
 
     tasks.refresh_issuer_keys(later_argument=1)
 
-    # A URL that does not answer would be named in the log.
+    # A URL that does not respond would be named in the log.
     assert caplog.text == ""
     assert not IssuerKeySet.objects.exists()

@@ -1,4 +1,4 @@
-"""The server of a wallet app, on this machine: it keeps what it is sent, and answers what the test has scripted."""
+"""The server of a wallet app, on this machine: it keeps what it is sent, and responds as the test has scripted."""
 
 import json
 import threading
@@ -38,7 +38,7 @@ class Request:
 @dataclass
 class Receiver:
     """
-    Answers `answers` one after the other, then 204, and once 500 to a body with the text `refuses_once`.
+    Sends `answers` one after the other, then 204, and once 500 to a body with the text `refuses_once`.
 
     The requests are in the order in which they came.
     """
@@ -51,7 +51,7 @@ class Receiver:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, request: Request) -> int | str:
-        """Keep the request, and return what to answer: a status, or where to redirect to."""
+        """Keep the request, and return the response: a status, or where to redirect to."""
         with self.lock:
             self.requests.append(request)
             if self.refuses_once and self.refuses_once.encode() in request.body:

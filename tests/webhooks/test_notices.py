@@ -30,7 +30,7 @@ EMAIL = "ada@example.org"
 
 
 class UnreachableServer(EmailBackend):
-    """A mail server that does not answer."""
+    """A mail server that does not respond."""
 
     def send_messages(self, *_: Any) -> int:
         raise SMTPServerDisconnected("try again later")

@@ -22,7 +22,7 @@ _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 _PINNED = re.compile(r"^[A-Za-z0-9._-]+==", re.MULTILINE)
 _CLIENT = _PROJECT / "clients" / "python" / "src"
 _LAST_LINES = 5
-# How pip and uv report that no index answers.
+# How pip and uv report that no index responds.
 _NO_NETWORK = re.compile(
     "connection broken by|error sending request|dns error|tcp connect error", re.IGNORECASE
 )

@@ -9,7 +9,7 @@ import urllib3
 
 
 class RpcUnreachable(ConnectionError):
-    """The node did not answer."""
+    """The node did not respond."""
 
 
 class RpcFailed(RuntimeError):

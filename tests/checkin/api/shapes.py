@@ -1,4 +1,4 @@
-"""The answers as the wire contract words them: names, types, and nothing else."""
+"""The responses as the wire contract words them: names, types, and nothing else."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A repeat with the same key answers the same draw and gives nothing twice."""
+"""A repeat with the same key returns the same draw and gives nothing twice."""
 
 import secrets
 from datetime import datetime, timedelta

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def google(settings: Any) -> Iterator[ExternalIssuer]:
-    """A server that answers with keys, at the configured address."""
+    """A server that responds with keys, at the configured address."""
     server = ExternalIssuer()
     server.document = {"keys": [{"keyId": int(KEY_ID), "pem": key_pair()[1], "base64": "…"}]}
     with server.serving():

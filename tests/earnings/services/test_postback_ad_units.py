@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _send(network: Network, user: User, **fields: str) -> Answer:
-    """Send a reward that Google signed, and return the answer."""
+    """Send a reward that Google signed, and return the response."""
     fields = {
         "ad_network": "5450213213286189855",
         "ad_unit": AD_UNIT,

@@ -1,7 +1,7 @@
 """
 A Stripe in memory behind the seam of `payments.stripe`.
 
-The suite of `tests/payments/stripe` holds it to what the SDK answers. It collects once
+The suite of `tests/payments/stripe` holds it to what the SDK returns. It collects once
 per invoice, carries no balance from one invoice to the next and prorates nothing.
 """
 

@@ -13,32 +13,32 @@ Behaviour = Callable[[list[dict[str, Any]]], Answer]
 
 
 def result(value: Any) -> Behaviour:
-    """Answer every call of a batch with the same result."""
+    """Respond to every call of a batch with the same result."""
     return lambda batch: reply([{"id": call["id"], "result": value} for call in batch])
 
 
 def error(code: int, message: str) -> Behaviour:
-    """Answer every call of a batch with the same error."""
+    """Respond to every call of a batch with the same error."""
     fields = {"code": code, "message": message}
     return lambda batch: reply([{"id": call["id"], "error": fields} for call in batch])
 
 
 def reply(body: Any, status: int = 200) -> Answer:
-    """Return an HTTP answer with a JSON body."""
+    """Return an HTTP response with a JSON body."""
     return status, json.dumps(body).encode()
 
 
 @dataclass
 class Node:
-    """The node: its answers, and the requests it got."""
+    """The node: its responses, and the requests it got."""
 
     behave: Behaviour
     url: str = ""
     batches: list[list[dict[str, Any]]] = field(default_factory=list)
     connections: set[tuple[str, int]] = field(default_factory=set)
-    # Close the connection after each answer without saying so, as an idle timeout would.
+    # Close the connection after each response without saying so, as an idle timeout would.
     hangs_up: bool = False
-    # Where a redirecting answer points to.
+    # Where a redirecting response points to.
     location: str = ""
 
     @property
@@ -54,7 +54,7 @@ def running(behave: Behaviour) -> Iterator[Node]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        wbufsize = -1  # head and body leave together, else each answer waits 40 ms
+        wbufsize = -1  # head and body leave together, else each response waits 40 ms
 
         def do_POST(self) -> None:
             batch = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -1,4 +1,4 @@
-"""Answers of a node are read within limits of size and depth, each for the call that it belongs to."""
+"""Responses of a node are read within limits of size and depth, each for the call that it belongs to."""
 
 import json
 import random

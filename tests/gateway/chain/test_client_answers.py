@@ -1,4 +1,4 @@
-"""What the client asks of a node, and what it makes of strange answers."""
+"""What the client asks of a node, and what it makes of strange responses."""
 
 import secrets
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _REVERTED = RpcError(3, "execution reverted")
 
 
 class Script:
-    """Answers by method; a callable gets the parameters."""
+    """Responses by method; a callable gets the parameters."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {
@@ -48,7 +48,7 @@ class Script:
 
 @pytest.fixture
 def script() -> Script:
-    """Return the node's answer."""
+    """Return the node's response."""
     return Script()
 
 
@@ -82,7 +82,9 @@ def _query(**fields: Any) -> RelayQuery:
 
 
 def _lens_or(otherwise: Any) -> Any:
-    """Answer a lens, which comes with a state override, with an empty answer to each question; other calls as given."""
+    """
+    Respond to a lens, which comes with a state override, with an empty response to each question; other calls as given.
+    """
 
     def answer(*params: Any) -> Any:
         if len(params) < 3:

@@ -1,4 +1,6 @@
-"""Answers recorded by the Ethereum JSON-RPC specification's tests (CC0), with each member absent, null and unknown."""
+"""
+Responses recorded by the Ethereum JSON-RPC specification's tests (CC0), with each member absent, null and unknown.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -32,7 +34,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "eth_sendRawTransaction": node_errors.send_outcome,
     "eth_simulateV1": answers.simulated,
 }
-# The members without which an answer cannot be used. A list of no blocks is null in geth's fee history.
+# The members without which a response cannot be used. A list of no blocks is null in geth's fee history.
 _NEEDED = {
     "eth_getBlockByNumber": {"number", "timestamp", "baseFeePerGas", "hash"},
     "eth_getTransactionReceipt": {

@@ -49,7 +49,7 @@ class Truth:
         return reply([{"id": call["id"], **self._answer(call["method"])} for call in batch], self.status)
 
     def hang(self) -> threading.Event:
-        """Answer nothing until the event that is returned."""
+        """Send nothing until the event that is returned."""
         self.over = threading.Event()
         return self.over
 

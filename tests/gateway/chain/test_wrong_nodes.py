@@ -1,4 +1,4 @@
-"""Whatever a node answers is that node's fault: the next one is asked, and no exception of another type comes out."""
+"""Whatever a node returns is that node's fault: the next one is asked, and no exception of another type comes out."""
 
 import asyncio
 import json
@@ -161,7 +161,7 @@ def test_after_a_malformed_response_the_next_node_is_used_and_the_first_is_skipp
     assert faults[0].startswith(f"it answers wrongly: {method}")
     assert faults[1:] == ["", ""]
     name = client.nodes()[0].name
-    # Where no call's own answer is wrong, the whole response to its batch is.
+    # Where no call's own response is wrong, the whole response to its batch is.
     named = method or wrong.batches[0][0]["method"]
     assert metrics.CHAIN_WRONG_ANSWERS.take() == {f"chain_wrong_answers total {name} {named}": 1}
     (logged,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
@@ -244,7 +244,7 @@ def test_a_contracts_oversized_response_faults_neither_the_node_nor_other_calls(
 
 
 class TestTooLargeAnswers:
-    """One node says that a contract answers too much; whether it does, others tell."""
+    """One node says that a contract returns too much; whether it does, others tell."""
 
     @staticmethod
     def _large() -> Behaviour:
@@ -393,7 +393,7 @@ class TestBatchLimits:
 
 
 class TestPartialAnswers:
-    """What was answered is kept; what was not waits."""
+    """Results in the response are kept; what was not waits."""
 
     @pytest.mark.parametrize(
         ("change", "text"),
@@ -488,7 +488,7 @@ def test_every_mutation_of_a_response_raises_at_most_node_unavailable(loop: Loop
             except (NodeUnavailable, CallReverted):
                 assert count < 3 or name == "code", (seed, name, mutations.counts)
             except AnswerTooLarge:
-                # A contract may answer so much, and no other node can tell.
+                # A contract may return so much, and no other node can tell.
                 assert count == 1, (seed, name)
                 assert name in _SIZED_BY_CONTRACT, (seed, name)
             else:

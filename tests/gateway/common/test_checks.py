@@ -14,7 +14,7 @@ from payments.stripe import set_billing_client
 
 @pytest.fixture
 def silent(settings: Settings) -> Iterator[None]:
-    """Nodes and Stripe that accept connections and never answer, with timeouts far above those of the check."""
+    """Nodes and Stripe that accept connections and never respond, with timeouts far above those of the check."""
     with socket.create_server(("127.0.0.1", 0), backlog=16) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE = f"sk_test_{secrets.token_hex()}", url

@@ -36,7 +36,7 @@ def histogram() -> Iterator[Histogram]:
 
 
 def answered(name: str) -> dict[tuple[str, ...], float]:
-    """Return the histogram's values as `/metrics` answers them, by what they are, and label and bound."""
+    """Return the histogram's values as `/metrics` returns them, by what they are, and label and bound."""
     registry = CollectorRegistry(auto_describe=False)
 
     class Collected:

@@ -27,7 +27,7 @@ class Refused(DomainError):
 
 
 class Echo(APIView):
-    """Answers its body, or fails as the query prescribes."""
+    """Returns its body, or fails as the query prescribes."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)

@@ -144,7 +144,7 @@ def _url(server: socket.socket) -> str:
 
 
 def _drip(server: socket.socket, begun: bytes) -> None:
-    """Answer one connection with so much, and then a byte at a time."""
+    """Respond to one connection with so much, and then a byte at a time."""
     connection, _ = server.accept()
     with connection:
         connection.sendall(begun)

@@ -1,4 +1,4 @@
-"""Settings and paths of a web process that is made to be slow: what it read, waits, and an answer in pieces."""
+"""Settings and paths of a web process that is made to be slow: what it read, waits, and a response in pieces."""
 
 import json
 import os
@@ -24,7 +24,7 @@ WEB_MAX_LONG_POLLS, WEB_MAX_LONG_POLLS_PER_USER = 5, 4
 
 @csrf_exempt
 def echo(request: HttpRequest, rest: str = "") -> HttpResponse:
-    """Answer what arrived."""
+    """Return what arrived."""
     meta = {name: value for name, value in request.META.items() if isinstance(value, str)}
     try:
         body = request.body.decode("latin-1")
@@ -47,7 +47,7 @@ def hold(request: HttpRequest) -> HttpResponse:
 
 
 def pieces(request: HttpRequest) -> StreamingHttpResponse:
-    """Answer many pieces."""
+    """Return many pieces."""
 
     def parts() -> Iterator[bytes]:
         for number in range(100):
@@ -67,7 +67,7 @@ def fail(request: HttpRequest) -> StreamingHttpResponse:
 
 
 def poll(request: HttpRequest) -> HttpResponse:
-    """Answer what the file named by POLLED_FILE holds, and wait for it to hold something else."""
+    """Return what the file named by POLLED_FILE holds, and wait for it to hold something else."""
     response = HttpResponse(_held(), content_type="application/json")
     wait = Wait(int(request.GET["user"]), float(request.GET["seconds"]), _held(), _changes)
     response.wait = wait  # type: ignore[attr-defined]
@@ -75,7 +75,7 @@ def poll(request: HttpRequest) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Answer what the event loop cannot deal with, once the thread is done."""
+    """Return what the event loop cannot deal with, once the thread is done."""
     response = HttpResponse()
     response.wait = "no wait"  # type: ignore[attr-defined]
     return response

@@ -1,4 +1,4 @@
-"""The middleware of pages lets requests of the API pass, and answers are the same as with the middleware extended."""
+"""The middleware of pages lets requests of the API pass, and responses are the same as with the middleware extended."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The web process reads requests whole and answers probes whatever its threads do; over real connections."""
+"""The web process reads requests whole and responds to probes whatever its threads do; over real connections."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class SlowWeb(Web):
             return received(connection)
 
     def serves(self, line: str, headers: str = "", body: str = "") -> "Answer":
-        """Ask until a thread is free: one that has just answered may not have been given back yet."""
+        """Ask until a thread is free: one that has just responded may not have been given back yet."""
 
         def answered() -> "Answer | None":
             response = self.ask(line, headers, body)
@@ -54,7 +54,7 @@ class SlowWeb(Web):
 
 
 class Answer:
-    """An answer as it came."""
+    """A response as it came."""
 
     def __init__(self, text: str) -> None:
         head, _, self.body = text.partition("\r\n\r\n")
@@ -81,7 +81,7 @@ def polled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, polled: Path) -> Iterator[SlowWeb]:
-    """The process, whose database accepts connections and never answers."""
+    """The process, whose database accepts connections and never responds."""
     with ExitStack() as parts:
         silent = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         environment = {
@@ -168,7 +168,7 @@ def test_beyond_the_most_requests_in_progress_further_ones_are_refused_and_probe
     assert refused
     assert json.loads(refused.body)["detail"] == "Too many requests are in progress."
     assert refused.headers["retry-after"] == "1"
-    # The others have been answered or have left.
+    # The others have been served or have left.
     assert web.serves("GET /echo/").status == 200
 
 
@@ -308,7 +308,7 @@ def test_a_client_that_disconnects_during_a_response_occupies_no_thread(web: Slo
 
 @contextmanager
 def polls(web: SlowWeb, *users: int, seconds: float = 60) -> Iterator[list[socket.socket]]:
-    """Connections with a request each that waits for another answer than the present one."""
+    """Connections with a request each that waits for another response than the present one."""
     with ExitStack() as parts:
         waiting = [parts.enter_context(closing(web.connect())) for _ in users]
         for connection, user in zip(waiting, users, strict=True):
@@ -369,7 +369,7 @@ def test_waiters_beyond_the_limit_are_refused_until_some_have_left(web: SlowWeb)
 
 
 def answered(connections: list[socket.socket], number: int) -> list[socket.socket]:
-    """Wait for this number of the connections to be answered, and return them."""
+    """Wait for this number of the connections to be served, and return them."""
     return (
         until(
             f"{number} are answered",
@@ -381,7 +381,7 @@ def answered(connections: list[socket.socket], number: int) -> list[socket.socke
 
 def test_every_error_of_the_server_and_the_service_is_json(web: SlowWeb) -> None:
     assert web.ask("GET /broken").status == 500
-    # And half of an answer.
+    # And half of a response.
     web.ask("GET /fail")
     lines = [json.loads(line) for line in web.log_path.read_text().splitlines()]
     failures = [line["exception"].splitlines()[-1] for line in lines if "exception" in line]

@@ -29,7 +29,7 @@ _SECONDS = 8
 
 @pytest.fixture
 def web(services: Services, tmp_path: Path) -> Iterator[Web]:
-    """One web process of the test's database, whose node accepts connections and never answers."""
+    """One web process of the test's database, whose node accepts connections and never responds."""
     place = connection.settings_dict
     with ExitStack() as parts:
         node = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0), backlog=512)))
@@ -78,7 +78,7 @@ class Crowd:
 
 
 def _usual(ask: Callable[[], int], until: float) -> tuple[float, set[int]]:
-    """Ask again and again; return how long it usually took, which is more than half of the times, and the answers."""
+    """Ask again and again; return how long it usually took, which is more than half of the times, and the responses."""
     durations, statuses = [], set()
     while time.monotonic() < until:
         began = time.monotonic()

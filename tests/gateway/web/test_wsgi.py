@@ -1,4 +1,4 @@
-"""The WSGI entry point answers the probes, and starts the process's threads in each process that answers."""
+"""The WSGI entry point responds to the probes, and starts the process's threads in each process that responds."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The answers of the payment paths as the service's specification has them: exactly these fields, of these types."""
+"""The responses of the payment paths as the service's specification has them: exactly these fields, of these types."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ SHAPES = {
 
 
 def as_specified(answer: Answer, path: str) -> dict[str, Any]:
-    """Return the body of a good answer, which has exactly the fields of the specification."""
+    """Return the body of a good response, which has exactly the fields of the specification."""
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json"), answer.body
     Draft202012Validator(SHAPES[path]).validate(answer.body)
     return answer.body

@@ -1,4 +1,4 @@
-"""Many requests of one user at the same moment, through the whole of HTTP: one of each, and answers that agree."""
+"""Many requests of one user at the same moment, through the whole of HTTP: one of each, and responses that agree."""
 
 import json
 from functools import partial

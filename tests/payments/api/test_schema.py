@@ -1,4 +1,4 @@
-"""The API's description names what the payment paths take and answer, as the specification has it."""
+"""The API's description names what the payment paths take and return, as the specification has it."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 """
-A clerk's actions at Stripe's dashboard: the owner's answers, charges and payouts, and the way back.
+A clerk's actions at Stripe's dashboard: the owner's responses, charges and payouts, and the way back.
 
 The table in docs/stripe-dashboard.md is made here: `WRITE_STRIPE_DASHBOARD=1 pytest` on this file writes it.
 """
@@ -50,7 +50,7 @@ class Action:
         ACTIONS[self.name](self.scene)
 
     def tell(self) -> None:
-        """Write down the owner's answers, and remember the promised price."""
+        """Write down the owner's responses, and remember the promised price."""
         report = standing.report(user=self.payer.user, now=self.scene.double.now())
         self.promised = report.next_minor
         self.is_alone = not report.others
@@ -75,7 +75,7 @@ class Action:
         return int(newest.amount_due)
 
     def buy(self) -> None:
-        """Follow the answers until an upsert is accepted; remember the steps."""
+        """Follow the responses until an upsert is accepted; remember the steps."""
         for _ in range(_MOST_STEPS):
             try:
                 self.bought = self.payer.upsert(COST)
@@ -144,7 +144,7 @@ def test_the_table_of_actions_is_correct_and_every_state_leads_back_to_a_paid_mo
         action.tell()
     at_once = findings(double)
 
-    # A month later: no answer has promised another price than the next invoice.
+    # A month later: no response has promised another price than the next invoice.
     double.pass_time(22 * DAY)
     _process(double, known)
     later = findings(double)

@@ -26,7 +26,7 @@ def month(double: DoubleAccount, payer: Payer, amount: int) -> list[bytes]:
     double.lose_deliveries()
     payer.upsert(amount)
     lost = [webhook_body(event) for event in double.events()]
-    # Without an answer to `invoice.created`, Stripe finalizes a renewal 72 hours later.
+    # Without a response to `invoice.created`, Stripe finalizes a renewal 72 hours later.
     double.pass_time(35 * DAY)
     return lost + [webhook_body(event) for event in double.events()]
 

@@ -125,7 +125,7 @@ def test_a_second_sweep_changes_nothing(double: DoubleAccount, user: User) -> No
 
 
 def test_a_replayed_first_response_does_not_undo_later_changes(double: DoubleAccount, user: User) -> None:
-    """Stripe answers the key as it did the first time: `incomplete`. The holder has confirmed since."""
+    """Stripe responds to the key as it did the first time: `incomplete`. The holder has confirmed since."""
     payer = Payer(double, user).with_card(NEEDS_CONFIRMATION)
     with killed_after(CREATE.method):
         payer.upsert(AMOUNT)

@@ -1,4 +1,4 @@
-"""Stripe fails before or after it has executed a command: a clear 503 or the right answer, never two charges."""
+"""Stripe fails before or after it has executed a command: a clear 503 or the right response, never two charges."""
 
 import time
 from collections.abc import Callable

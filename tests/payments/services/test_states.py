@@ -1,5 +1,5 @@
 """
-Every state of a subscription, met with every kind of card: the answer, the visible state, and the way back.
+Every state of a subscription, met with every kind of card: the response, the visible state, and the way back.
 
 The tables in docs/subscriptions.md are made here: `WRITE_SUBSCRIPTIONS=1 pytest` on this file writes them.
 """
@@ -143,7 +143,7 @@ def _capture(payer: Payer, card: str) -> None:
 
 
 def _come_back(double: DoubleAccount, case: Case, answer: str) -> str:
-    """Follow the answers until the subscription is active; return the steps."""
+    """Follow the responses until the subscription is active; return the steps."""
     steps: list[str] = []
     for _ in range(_MOST_STEPS):
         if answer == "200, active":

@@ -1,4 +1,4 @@
-"""Many requests of one user at the same moment: one customer, one subscription, answers that agree."""
+"""Many requests of one user at the same moment: one customer, one subscription, responses that agree."""
 
 import random
 from collections.abc import Callable

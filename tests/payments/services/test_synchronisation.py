@@ -1,4 +1,4 @@
-"""Two processes ask Stripe one after the other and write in the other order: the newer answer stays."""
+"""Two processes ask Stripe one after the other and write in the other order: the newer response stays."""
 
 import secrets
 

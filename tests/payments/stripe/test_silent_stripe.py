@@ -1,4 +1,4 @@
-"""A Stripe that accepts connections and never answers delays callers only briefly."""
+"""A Stripe that accepts connections and never responds delays callers only briefly."""
 
 import socket
 import threading

@@ -40,7 +40,7 @@ Read = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def read(client: APIClient, access: str) -> Read:
-    """Return what reads a path as the signed-in user and sees it answered."""
+    """Return what reads a path as the signed-in user and gets the response."""
 
     def ask(path: str = PATH, **query: Any) -> dict[str, Any]:
         response = client.get(path, query, HTTP_AUTHORIZATION=f"Bearer {access}")

@@ -44,7 +44,7 @@ class Wallet:
     def send(
         self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any
     ) -> Answer:
-        """Send any request and read the answer, which is JSON whatever happens."""
+        """Send any request and read the response, which is JSON whatever happens."""
         if method == "post":
             # Left alone, Django's client posts a form.
             options = {"data": b"", "content_type": "application/json", **options}

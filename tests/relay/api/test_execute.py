@@ -25,7 +25,7 @@ EXECUTE = "/api/relay/execute"
 
 
 def assert_problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
-    """The answer is a whole problem document of this code; return its members beyond the common ones."""
+    """The response is a whole problem document of this code; return its members beyond the common ones."""
     assert (answer.status, answer.body.get("code")) == (status, code), answer.body
     assert answer.headers["Content-Type"] == "application/problem+json"
     body = dict(answer.body)

@@ -204,7 +204,7 @@ def test_a_call_that_failed_is_repeated_without_a_token_so_often_and_no_more(
     assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, another)).status == 200
     again = wallet.post(EXECUTE, execute_body(call))
     assert again.status == 200, again.body
-    # A call in progress is answered with its hash again.
+    # A call in progress gets its hash again.
     assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, call)).body == again.body
 
 

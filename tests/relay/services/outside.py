@@ -86,7 +86,7 @@ class Outside:
         return signed
 
     def brought(self, slug: str, book: Sponsor, voucher: SignedVoucher | None, *, profile: str) -> Brought:
-        """Return what a call brings now; the server answers the next question accordingly."""
+        """Return what a call brings now; the server responds to the next question accordingly."""
         for recent in (holdings._recent, verifiers._recent):
             recent.clear()
         # A breaker that others have opened is not what a history is about.

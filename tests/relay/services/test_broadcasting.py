@@ -108,7 +108,7 @@ def test_transactions_sent_before_a_worker_crash_and_mined_count_as_sent(
     get_chain_client().send_raw_transactions([bytes(row.attempts.get().raw)])
     chain.mine(settings.CONFIRMATIONS)
 
-    # The node answers that the nonce is too low; whose transaction used it is for the tracker to find out.
+    # The node responds that the nonce is too low; whose transaction used it is for the tracker to find out.
     assert broadcast_all() == 1
     assert row.attempts.get().status == "sent"
     assert track() == 1

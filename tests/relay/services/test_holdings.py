@@ -45,7 +45,7 @@ def newcomer(profile: Profile, open_account: Callable[..., User]) -> User:
 
 @pytest.fixture
 def views(node: FaultyClient, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The contracts that were read; the node does not answer while the list begins with "away"."""
+    """The contracts that were read; the node does not respond while the list begins with "away"."""
     read, seen = node.read_view, list[str]()
 
     def read_view(*, contract: str, calldata: bytes) -> bytes:

@@ -28,7 +28,7 @@ from tests.relay.conftest import Accept
 from tests.relay.workers import later, track
 
 pytestmark = pytest.mark.django_db
-# Of a node that answers, however busy the machine is.
+# Of a node that responds, however busy the machine is.
 _PATIENCE_SECONDS = 60.0
 
 

@@ -187,7 +187,7 @@ def test_a_key_manager_that_no_row_knows_is_read_before_it_is_executed(
     is_claimed: bool,
 ) -> None:
     untrusted = services.world.deploy_untrusted_profile()
-    # Any contract, or one that answers as a key manager and owns a profile.
+    # Any contract, or one that responds as a key manager and owns a profile.
     call = claim(services, profile, services.world.deploy_impostor())
     owner = open_account(untrusted) if is_claimed else user
     call = sign_call(services=services, profile=untrusted) if is_claimed else call

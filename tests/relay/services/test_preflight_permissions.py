@@ -144,7 +144,7 @@ def test_a_transfer_of_more_than_the_profile_holds_is_refused(
 
 
 def reverting_with(services: Services, data: bytes) -> str:
-    """Deploy a contract that answers every call with this revert data."""
+    """Deploy a contract that responds to every call with this revert data."""
     runtime = bytes([0x60, len(data), *bytes.fromhex("80600b6000396000fd")]) + data
     creation = bytes([0x60, len(runtime), *bytes.fromhex("80600b6000396000f3")]) + runtime
     return services.world.deployer.deploy(creation)[0]

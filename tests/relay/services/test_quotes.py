@@ -110,7 +110,7 @@ class TestUsing:
             row = execute_prepared(user, profile, prepared)
         assert row.quoted_cost == prepared.highest_cost
         assert Loss.objects.get().key == row.hold.key
-        # A repeat whose answer was lost is answered the same.
+        # A repeat after a lost response gets the same one.
         assert execute_prepared(user, profile, prepared) == row
 
     def test_a_higher_gas_price_costs_the_service_and_not_the_user(

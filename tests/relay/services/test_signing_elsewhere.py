@@ -46,7 +46,7 @@ NewCall = Callable[..., RelayCall]
 
 @contextmanager
 def answers_lost() -> Iterator[None]:
-    """Let the signer sign, and its answers be lost."""
+    """Let the signer sign, and its responses be lost."""
     sign = SignerClient.sign
 
     def lost(client: SignerClient, requests: object) -> object:
@@ -133,7 +133,7 @@ def test_what_cannot_be_signed_in_time_is_given_up_and_its_account_nonce_used_up
     assert not UnsignedCall.objects.exists()
     assert balance_of(user) == before
     assert not CreditHold.objects.exists()
-    # An answer that comes now is too late.
+    # A response that comes now is too late.
     row = unsigned.Unsigned(waiting.call, waiting.relayer.address)
     (outcome,) = unsigned.complete([row])
     assert isinstance(outcome, SignerUnavailable)

@@ -3,8 +3,8 @@ Random histories of sponsored calls with reorganisations on a real node, beside 
 
 A history makes the moves of `tests.relay.services.test_reorganised_histories`; its calls name sponsors, whose policies
 change, whose accounts are frozen, funded, emptied, and clawed back into debt; staff also adjust users' balances.
-Policies also want vouchers, tokens, follows, or the answer of a server. After every call the model must have chosen the
-same payer.
+Policies also want vouchers, tokens, follows, or the response of a server. After every call the model must have chosen
+the same payer.
 In the end ledger, holds and counters must be those of the model and of the final chain. `SPONSOR_HISTORIES` sets the
 number of histories, and `SPONSOR_SEED` the first.
 """

@@ -1,4 +1,4 @@
-"""What `relay_take_slots` answers where requests seldom come: the last wei, another controller, limits used up."""
+"""What `relay_take_slots` returns where requests seldom come: the last wei, another controller, limits used up."""
 
 import secrets
 from collections.abc import Callable

@@ -139,7 +139,7 @@ def test_a_no_and_a_low_maximum_pay_nothing(
         execute_sponsored(newcomer, new_call(), sponsor)
 
 
-# What a broken or hostile server may answer: none is a yes.
+# What a broken or hostile server may return: none is a yes.
 LIES = {
     "no JSON": says(b"yes"),
     "nothing": says(b""),

@@ -87,7 +87,7 @@ def test_a_newcomers_voucher_pays_for_the_call_and_is_used(
     used = UsedVoucher.objects.get()
     assert (used.call, used.signer, used.sponsor) == (paid, issuer.key.address, issuer.sponsor)
     assert used.voucher_id == "0x" + voucher.voucher.voucher_id.hex()
-    # A repeat of the call is answered as before; another call needs another voucher.
+    # A repeat of the call gets the same response; another call needs another voucher.
     assert execute_vouched(newcomer, call, issuer.choice(voucher)) == name
     with refused(VoucherUsed):
         execute_vouched(newcomer, new_call(channel=7), issuer.choice(voucher))
@@ -136,7 +136,7 @@ def test_an_invalid_voucher_does_not_affect_policies_without_vouchers(
     paid = SponsoredCall.objects.order_by("pk").values_list("version_id", flat=True)
     assert list(paid) == [issuer.version.pk, open_to_all.pk, open_to_all.pk]
     assert UsedVoucher.objects.count() == 1
-    # The policy that came closest answers, and the other is told beside it.
+    # The policy that came closest decides the error, and the other is told beside it.
     with refused(UserCallsLimit) as refusal:
         execute_vouched(newcomer, new_call(channel=4), issuer.choice(used))
     told = refusal.value.members["policies"]

@@ -36,7 +36,7 @@ def path(sponsor: Sponsor, name: str = "keys") -> str:
 
 
 def made(manager: User, sponsor: Sponsor, *scopes: str, **values: Any) -> dict[str, Any]:
-    """Make a key with these scopes; return the answer."""
+    """Make a key with these scopes; return the response."""
     body = {"name": "server", "scopes": list(scopes or ("read",)), **values}
     response = call(manager, "post", path(sponsor), **body)
     assert response.status == 200, response.body

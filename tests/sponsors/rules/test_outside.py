@@ -1,4 +1,4 @@
-"""A policy asks beyond the rows only where everything else fits, and decides by the answer."""
+"""A policy asks beyond the rows only where everything else fits, and decides by the response."""
 
 import secrets
 from typing import Any

@@ -33,7 +33,7 @@ def serve_verifier_keys(host: str = "127.0.0.1") -> Iterator[VerifierKeys]:
     content = json.dumps({"keys": [{"keyId": int(KEY_ID), "pem": public}]}).encode()
 
     class Listing(BaseHTTPRequestHandler):
-        """Answers every request with the list."""
+        """Responds to every request with the list."""
 
         def do_GET(self) -> None:
             self.send_response(200)

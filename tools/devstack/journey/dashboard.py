@@ -26,7 +26,7 @@ _PRINTED_ROWS, _LONGEST_HISTORY = 6, 100
 
 @dataclass(frozen=True)
 class Dashboard:
-    """One answer of the dashboard."""
+    """One response of the dashboard."""
 
     shown: JsonObject
 

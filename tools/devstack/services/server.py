@@ -16,7 +16,7 @@ from devstack.process_lifetime import with_death_signal
 
 
 class ServerFailed(RuntimeError):
-    """A server has ended or did not answer in time; the message ends with its last log lines."""
+    """A server has ended or did not respond in time; the message ends with its last log lines."""
 
 
 class Server(ABC):
@@ -72,7 +72,7 @@ class Server(ABC):
             )
 
     def wait(self, patience: float = 600) -> None:
-        """Wait until the server answers; raise `ServerFailed` if it ends or on timeout."""
+        """Wait until the server responds; raise `ServerFailed` if it ends or on timeout."""
         deadline = time.monotonic() + patience
         while not self.answers():
             if self.has_ended or time.monotonic() > deadline:

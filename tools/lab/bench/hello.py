@@ -16,7 +16,7 @@ _INTERFACES = ("wsgi", "asgi", "rsgi")
 
 
 def wsgi_application(_: Mapping[str, Any], start: Callable[..., object]) -> Iterable[bytes]:
-    """Answer every request with the same short body (WSGI)."""
+    """Respond to every request with the same short body (WSGI)."""
     start("200 OK", list(_HEADERS))
     return [_BODY]
 
@@ -24,7 +24,7 @@ def wsgi_application(_: Mapping[str, Any], start: Callable[..., object]) -> Iter
 async def asgi_application(
     scope: Mapping[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
 ) -> None:
-    """Answer the same (ASGI)."""
+    """Return the same (ASGI)."""
     if scope["type"] != "http":
         return
     headers = [(name.encode(), text.encode()) for name, text in _HEADERS]
@@ -33,7 +33,7 @@ async def asgi_application(
 
 
 async def rsgi_application(_: Any, protocol: Any) -> None:
-    """Answer the same (granian's own interface)."""
+    """Return the same (granian's own interface)."""
     protocol.response_bytes(200, list(_HEADERS), _BODY)
 
 

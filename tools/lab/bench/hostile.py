@@ -122,7 +122,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Round:
-    """What the others got in one round, and what the attacker was answered. CPU in milliseconds a second."""
+    """What the others got in one round, and what the attacker got. CPU in milliseconds a second."""
 
     settled_per_second: float
     p50_ms: float

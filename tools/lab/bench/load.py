@@ -60,7 +60,7 @@ class Sent:
 
     @property
     def accepted(self) -> list[Answer]:
-        """The answers with status 200."""
+        """The responses with status 200."""
         return [response for response in self.answers if response.status == 200]
 
     @property
@@ -70,7 +70,7 @@ class Sent:
 
     @property
     def refusals(self) -> dict[str, int]:
-        """Count the other answers by status and problem code."""
+        """Count the other responses by status and problem code."""
         return dict(Counter(_name(response) for response in self.answers if response.status != 200))
 
     def figures(self) -> dict[str, Any]:

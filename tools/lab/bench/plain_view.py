@@ -1,4 +1,4 @@
-"""A minimal view for `lab.bench.parts`: it reads the body of a relay call and answers a hash."""
+"""A minimal view for `lab.bench.parts`: it reads the body of a relay call and returns a hash."""
 
 import json
 
@@ -7,7 +7,7 @@ from django.urls import path
 
 
 def execute(request: HttpRequest) -> JsonResponse:
-    """Answer the body's signature as if it were a hash."""
+    """Return the body's signature as if it were a hash."""
     return JsonResponse({"transactionHash": json.loads(request.body)["transaction"]["signature"][:66]})
 
 

@@ -79,7 +79,7 @@ _LENS = _lens()
 
 
 class _CannedNode(Node):
-    """Answers at once, so only building requests and parsing responses are measured."""
+    """Responds at once, so only building requests and parsing responses are measured."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -41,7 +41,7 @@ def open_sponsor(stack: Stack) -> str:
 
 @contextmanager
 def stalled_verifier(stack: Stack) -> Iterator[None]:
-    """Open the sponsor STALLED, whose server accepts connections and never answers."""
+    """Open the sponsor STALLED, whose server accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         _run(stack, _SPONSOR.format(slug=STALLED) + _ASKS.format(url=url))

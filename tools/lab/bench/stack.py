@@ -59,7 +59,7 @@ class Stack:
 
     @property
     def base_url(self) -> str:
-        """Where its web server answers."""
+        """Where its web server responds."""
         return str(self.described["base_url"])
 
     @property

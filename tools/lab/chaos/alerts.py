@@ -51,7 +51,7 @@ OPEN_READ_ONLY = Sign(
     'gateway_database_errors_total{error="read-only"}',
     lambda before, now: now > before,
 )
-# While PostgreSQL is down, /metrics answers 503, so a scrape fails.
+# While PostgreSQL is down, /metrics returns 503, so a scrape fails.
 AWAY = Sign("GatewayAway", "up", _is_zero)
 CLOCKS = Sign("GatewayClockSkew", "gateway_clock_ahead_seconds", lambda _, now: now > 1)
 

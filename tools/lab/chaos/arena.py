@@ -52,7 +52,7 @@ class Arena:
 
     @property
     def outages(self) -> Counter[str]:
-        """The responses in all trials that were no final answer, by code."""
+        """The responses in all trials that were no final response, by code."""
         return self._traffic.outages
 
     @property

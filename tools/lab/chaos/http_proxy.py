@@ -1,8 +1,8 @@
 """
 A proxy that parses HTTP, and JSON-RPC inside it.
 
-For each request a rule decides whether to forward it, answer it, or cut the connection before or after the server has
-handled it.
+For each request a rule decides whether to forward it, respond itself, or cut the connection before or after the server
+has handled it.
 """
 
 import asyncio

@@ -31,7 +31,7 @@ _REPEAT_SECONDS, _GIVE_UP_SECONDS = 0.5, 60.0
 # Stripe's third retry of a webhook event, which the double repeats, comes after five minutes.
 _PAID_AFTER_SECONDS = 400
 _CARD = "pm_card_visa"
-# Statuses with which the service answers a duplicate.
+# Statuses with which the service returns a duplicate.
 _DONE = {404, 409}
 
 

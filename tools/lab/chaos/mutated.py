@@ -1,5 +1,5 @@
 """
-`python -m lab mutated-answers`: one node of one, of two and of three answers nonsense under load.
+`python -m lab mutated-answers`: one node of one, of two and of three returns nonsense under load.
 
 A proxy mutates a share of the first node's responses. Afterwards the verifier of `chaos` reads chain and rows.
 """
@@ -53,9 +53,9 @@ class Trial:
     """
     What happened with this many nodes.
 
-    `liar` is the node that answers nonsense. `most_megabytes` is the largest memory of one process of the service.
-    `out_of_rotation` has the nodes that a web process left out at some time, and `alerted` the wrong answers that an
-    alert names, by node.
+    `liar` is the node that returns nonsense. `most_megabytes` is the largest memory of one process of the service.
+    `out_of_rotation` has the nodes that a web process left out at some time, and `alerted` the invalid responses that
+    an alert names, by node.
     """
 
     nodes: int
@@ -72,7 +72,7 @@ class Trial:
 
     @contextmanager
     def caused(self, count: int, rng: random.Random, stack: Stack) -> Iterator[None]:
-        """Mutate answers of the first node until there are `count`."""
+        """Mutate responses of the first node until there are `count`."""
         mutations, proxy = (
             Mutations(rng, share=_SHARE if self.nodes < 3 else _SHARE_OF_THREE),
             stack.proxies.nodes[0],

@@ -1,4 +1,4 @@
-"""Random mutations of a node's answers: what no honest node sends, and what some have sent."""
+"""Random mutations of a node's responses: what no honest node sends, and what some have sent."""
 
 import asyncio
 import json
@@ -66,7 +66,7 @@ def _wrong_id(answer: Answer, rng: random.Random) -> str:
     return json.dumps({**answer, "id": rng.choice([[1], {}, None, "0", 99_999, -1, True, 0.5])})
 
 
-# A mutation of one answer, as JSON.
+# A mutation of one response, as JSON.
 ANSWERS: dict[str, Callable[[Answer, random.Random], str]] = {
     "missing": _missing,
     "null": lambda answer, rng: _with(answer, rng, None),
@@ -87,7 +87,7 @@ BODIES: dict[str, Callable[[bytes, random.Random], bytes | None]] = {
     "no batch": lambda _, __: b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}',
     "cut": lambda _, __: None,
 }
-# Mutations of the whole exchange: a late answer, and the answer of a node that is some blocks behind.
+# Mutations of the whole exchange: a late response, and the response of a node that is some blocks behind.
 SLOW, OTHER_HEIGHT = "slow", "other height"
 KINDS = (SLOW, OTHER_HEIGHT, *ANSWERS, *BODIES)
 

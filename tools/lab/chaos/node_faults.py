@@ -30,7 +30,7 @@ async def cut_after_sending(request: Message, forward: Forward) -> Message | Non
 
 
 async def too_many_requests(request: Message, forward: Forward) -> Message | None:
-    """Answer 429 to everything."""
+    """Return 429 to everything."""
     return answer("429 Too Many Requests", {"error": "rate limited"})
 
 
@@ -77,7 +77,7 @@ def moved_nonces(by: int) -> Callable[[Answer, Answer], Answer]:
 
 
 def already_known(call: Answer, answered: Answer) -> Answer:
-    """Accept each transaction, and answer that it was already known."""
+    """Accept each transaction, and report that it was already known."""
     return _error(call, "already known") if call["method"] == _SEND else answered
 
 
@@ -96,7 +96,7 @@ def refusing(message: str, *, once: bool) -> Rule:
 
 
 async def lost_broadcast(request: Message, forward: Forward) -> Message | None:
-    """Answer each transaction's hash, but drop the transaction."""
+    """Return each transaction's hash, but drop the transaction."""
     kept = [call for call in request.calls if call["method"] != _SEND]
 
     def hash_of(call: Answer) -> Answer:
@@ -107,7 +107,7 @@ async def lost_broadcast(request: Message, forward: Forward) -> Message | None:
 
 
 async def behind(request: Message, forward: Forward, blocks: int = _BLOCKS_BEHIND) -> Message:
-    """Answer as a node that is this many blocks behind."""
+    """Respond as a node that is this many blocks behind."""
     question = Message(
         request.head, json.dumps({"jsonrpc": "2.0", "id": 0, "method": "eth_blockNumber"}).encode()
     )
@@ -144,7 +144,7 @@ async def slowly(request: Message, forward: Forward) -> Message | None:
 async def _some(
     request: Message, kept: list[Answer], forward: Forward, instead: Callable[[Answer], Answer]
 ) -> Message:
-    """Forward some of the calls, and answer the others with the results of `instead`."""
+    """Forward some of the calls, and fill the others with the results of `instead`."""
     answered = (await forward(_with_calls(request, kept))).calls if kept else []
     by_id = {one["id"]: one for one in answered}
     return _answers(request, [by_id.get(call["id"]) or instead(call) for call in request.calls])

@@ -32,7 +32,7 @@ class Slowed:
 
 
 def slowed(calls: Sequence[Call], *, since: float, began: float, ended: float) -> Slowed:
-    """Compare calls that were answered from `since` to `began` with those answered from then to `ended`."""
+    """Compare calls that were served from `since` to `began` with those served from then to `ended`."""
     answered = [call for call in calls if call.answered_at]
     before = [call for call in answered if since <= call.answered_at < began]
     during = [call for call in answered if began <= call.answered_at < ended]

@@ -101,7 +101,7 @@ class Stack:
         )
 
     def wait_for(self, name: str) -> None:
-        """Wait until a server that has ended was restarted and answers."""
+        """Wait until a server that has ended was restarted and responds."""
         server = self.server(name)
         wait_until(lambda: not server.has_ended, f"{name} was not restarted", seconds=START_SECONDS)
         server.wait(START_SECONDS)
@@ -135,14 +135,14 @@ class Stack:
         return None
 
     def wait_for_all(self) -> None:
-        """Wait until killed processes were restarted, and everything answers."""
+        """Wait until killed processes were restarted, and everything responds."""
         time.sleep(2 * _POLL_SECONDS)
         for name in self.processes:
             self.wait_for(name)
         self.wait()
 
     def wait(self) -> None:
-        """Wait until every server, process and web worker answers."""
+        """Wait until every server, process and web worker responds."""
         for server in (*self.services.servers, *self.processes.values()):
             server.wait(START_SECONDS)
         wait_until(

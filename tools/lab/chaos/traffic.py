@@ -79,7 +79,7 @@ class Traffic:
         self.calls: list[Call] = []
         # Responses by status.
         self.statuses: Counter[int] = Counter()
-        # Those that are no final answer, by code.
+        # Those that are no final response, by code.
         self.outages: Counter[str] = Counter()
 
     def sign_in(self) -> None:

@@ -1,7 +1,7 @@
 """
 Verifies from outside: the chain by JSON-RPC, the rows by plain SQL, without any code of the service.
 
-A call that was answered with a hash must be on the chain exactly once, or have a terminal status that the chain proves.
+A call that got a hash must be on the chain exactly once, or have a terminal status that the chain proves.
 It is charged once, for its gas rounded up. Totals equal the sums of their rows, and every account nonce is used.
 """
 

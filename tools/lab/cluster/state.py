@@ -36,7 +36,7 @@ def primary_of(cluster: Cluster) -> Host:
     found: list[Host] = []
 
     def is_found() -> bool:
-        # A busy host may not answer a second time.
+        # A busy host may not respond a second time.
         found[:] = _primaries(cluster)
         return bool(found)
 
@@ -64,7 +64,7 @@ def takes_writes(cluster: Cluster) -> bool:
 
 def wait_until_whole(cluster: Cluster) -> None:
     """
-    Wait until every server answers, the primary has both standbys, and the Redis master has both replicas.
+    Wait until every server responds, the primary has both standbys, and the Redis master has both replicas.
 
     Raises:
         NotWhole: timeout; the message lists the missing parts.

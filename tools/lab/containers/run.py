@@ -80,7 +80,7 @@ def _url(balancer: Balancer) -> str:
 
 
 def settings(node_url: str, host: str) -> dict[str, str]:
-    """Return what an operator with this node, whose proxy answers at this host, writes for lines of `.env.example`."""
+    """Return what an operator with this node, whose proxy responds at this host, writes for lines of `.env.example`."""
     further = [
         "STAFF_ENVIRONMENT=production",
         f"CHAIN_BLOCK_SECONDS={BLOCK_SECONDS}",

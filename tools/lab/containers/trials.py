@@ -22,7 +22,7 @@ KILLED = ("redis", "postgres", "signer", "web", "worker-relay", "worker-default"
 
 @dataclass
 class Row:
-    """A step: how long it took, the calls meanwhile, the longest wait for an answer, and what was wrong."""
+    """A step: how long it took, the calls meanwhile, the longest wait for a response, and what was wrong."""
 
     name: str
     seconds: float

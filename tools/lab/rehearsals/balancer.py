@@ -39,7 +39,7 @@ class Balancer:
         self._rotation = [other for other in self._rotation if other != port]
 
     def is_idle(self, port: int) -> bool:
-        """Return whether all its requests were answered."""
+        """Return whether all its requests were served."""
         return not self._in_flight[port]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

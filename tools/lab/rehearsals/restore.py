@@ -1,7 +1,7 @@
 """
 `python -m lab restore-drill`: lose PostgreSQL under load and restore it from base backup and archive.
 
-The wallets know which calls were answered with a hash, so the drill can check whether the service's own report of lost
+The wallets know which calls got a hash, so the drill can check whether the service's own report of lost
 calls is complete.
 """
 

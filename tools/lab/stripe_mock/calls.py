@@ -240,7 +240,9 @@ class Calls:
         self._refused(lambda: self.adapter.pay_invoice(invoice_id=state.latest_invoice_id))
 
     def _purchases(self) -> None:
-        """Buy: with lost answers, again after a day, paid, and voided as a draft, open, and while Stripe refuses it."""
+        """
+        Buy: with lost responses, again after a day, paid, and voided as a draft, open, and while Stripe refuses it.
+        """
         customer, unpaid = self.customer(), self.customer(_DECLINES)
         self._loses_the_answer("/v1/invoices")
         self.adapter.pay_invoice(invoice_id=self._bought(customer))

@@ -1,4 +1,4 @@
-"""What the adapter sends to Stripe: each request with its answer, and the lines of the adapter that ran."""
+"""What the adapter sends to Stripe: each request with its response, and the lines of the adapter that ran."""
 
 import ast
 import json
@@ -16,7 +16,7 @@ import stripe
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request of the adapter and the answer."""
+    """A request of the adapter and the response."""
 
     method: str
     path: str
@@ -31,7 +31,7 @@ class Exchange:
 
 
 class RecordingClient(stripe.RequestsClient):
-    """The SDK's HTTP client, which keeps every request with its answer."""
+    """The SDK's HTTP client, which keeps every request with its response."""
 
     def __init__(self) -> None:
         super().__init__(timeout=30)

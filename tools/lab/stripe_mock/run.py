@@ -1,4 +1,4 @@
-"""`python -m lab stripe-mock`: does Stripe accept every request of the adapter, and answer as the double does?"""
+"""`python -m lab stripe-mock`: does Stripe accept every request of the adapter, and respond as the double does?"""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Options:
 
 
 class StripeMock(Server):
-    """stripe-mock: checks requests against Stripe's OpenAPI description, and answers with fixtures."""
+    """stripe-mock: checks requests against Stripe's OpenAPI description, and responds with fixtures."""
 
     name = "stripe-mock"
 

@@ -29,7 +29,7 @@ def add_shapes(value: Any, shapes: Shapes, *, kind: str = "", place: str = "") -
 
 
 def shapes_of(answers: list[Any]) -> Shapes:
-    """Return the shapes of all objects in these answers."""
+    """Return the shapes of all objects in these responses."""
     shapes: Shapes = defaultdict(lambda: defaultdict(set))
     for result in answers:
         add_shapes(result, shapes)

@@ -1,4 +1,4 @@
-"""What a client answers where clients differ, and what the service makes of each answer."""
+"""What a client returns where clients differ, and what the service makes of each response."""
 
 import secrets
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from gateway.chain.node_errors import is_block_error, is_call_error, revert_data
 from gateway.chain.rpc import RpcError
 
 _GWEI, _GAS = 10**9, 21_000
-# Characters of an answer that the table shows.
+# Characters of a response that the table shows.
 _LONGEST = 90
 _BATCHES = (100, 200, 1_000, 2_000)
 # Contract code: revert with the four bytes 0xdeadbeef.
@@ -28,7 +28,7 @@ _READ = ("transactionHash", "blockNumber", "blockHash", "status", "gasUsed", "ef
 
 @dataclass(frozen=True)
 class Answer:
-    """One call, and the client's answer in a cell of the table."""
+    """One call, and the client's response in a cell of the table."""
 
     call: str
     text: str

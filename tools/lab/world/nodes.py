@@ -135,7 +135,7 @@ class Geth(_Client):
         return [str(_geth()), "--datadir", str(self.directory), *chain, *place, *apis, *limits]
 
     def answers(self) -> bool:
-        """Return whether geth answers and has indexed its transactions; until then it refuses to read receipts."""
+        """Return whether geth responds and has indexed its transactions; until then it refuses to read receipts."""
         if not super().answers():
             return False
         try:

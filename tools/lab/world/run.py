@@ -1,4 +1,4 @@
-"""`python -m lab world`: try the product on each client that is at hand, and compare their answers."""
+"""`python -m lab world`: try the product on each client that is at hand, and compare their responses."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Try each client; print its answers and what was wrong. Return 1 if anything was, or if no client is at hand."""
+    """Try each client; print its responses and what was wrong. Return 1 if anything was, or if no client is at hand."""
     trials: dict[str, Trial] = {}
     for name in options.clients:
         make_node, install = CLIENTS[name]
@@ -33,7 +33,7 @@ def run(options: Options) -> int:
 
 
 def _print_answers(trials: dict[str, Trial]) -> None:
-    """Print one row for each call: the answer of each client, and what the service makes of it."""
+    """Print one row for each call: the response of each client, and what the service makes of it."""
     print(f"| call | {' | '.join(trials)} |")
     print("|---" * (len(trials) + 1) + "|")
     for rows in zip(*(trial.answers for trial in trials.values()), strict=True):

@@ -30,7 +30,7 @@ _RECONCILIATIONS = ("reconcile_relay", "reconcile_credits", "reconcile_payments"
 
 
 class Trial:
-    """The outcome on one client: what it calls itself, its answers, and what was wrong."""
+    """The outcome on one client: what it calls itself, its responses, and what was wrong."""
 
     def __init__(self) -> None:
         self.version = ""

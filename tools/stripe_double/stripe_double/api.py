@@ -64,7 +64,7 @@ def _params(request: Request) -> Resource:
 
 
 class Api:
-    """Answers requests under `/v1` that carry the secret key."""
+    """Responds to requests under `/v1` that carry the secret key."""
 
     def __init__(
         self, account: Account, routes: Sequence[Route], secret_key: str, *, faults: Faults, log: RequestLog

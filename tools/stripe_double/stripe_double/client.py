@@ -165,11 +165,13 @@ class _Requests(_Connection):
         self._request("DELETE", "requests")
 
     def fail(self, status: int, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
-        """Answer requests with 409, 429 or 500 and do nothing; `saved`: save the error under the idempotency key."""
+        """
+        Respond to requests with 409, 429 or 500 and do nothing; `saved`: save the error under the idempotency key.
+        """
         self._post("requests/fail", status=status, saved=saved, **requests)
 
     def error_after_commit(self, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
-        """Commit requests and answer 500; `saved`: save the error under the idempotency key."""
+        """Commit requests and return 500; `saved`: save the error under the idempotency key."""
         self._post("requests/error_after_commit", saved=saved, **requests)
 
     def timeout_after_commit(self, seconds: float = 0, **requests: Unpack[Requests]) -> None:

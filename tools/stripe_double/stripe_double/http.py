@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         request = Request(self.command, url.path, url.query, headers, body)
         try:
             response = type(self).application(request)
-        except Exception:  # noqa: BLE001 (logged and answered with 500)
+        except Exception:  # noqa: BLE001 (logged, and the response is 500)
             traceback.print_exc()
             response = error_response(server_error(500))
         if response.drop_connection:

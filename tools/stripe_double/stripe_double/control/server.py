@@ -16,7 +16,7 @@ _SETTLE_SECONDS = 30.0
 
 
 class ControlServer:
-    """Answers JSON requests under `/_control` that carry the secret key."""
+    """Responds to JSON requests under `/_control` that carry the secret key."""
 
     def __init__(self, context: Context, secret_key: str) -> None:
         self._context = context

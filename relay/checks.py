@@ -23,7 +23,9 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
     except SignerUnavailable:
         return [
             Warning(
-                "The signer does not answer.", hint="Relay calls get a 503 until it answers.", id="relay.W003"
+                "The signer does not respond.",
+                hint="Relay calls get a 503 until it responds.",
+                id="relay.W003",
             )
         ]
     except NoSigner:
@@ -78,7 +80,7 @@ def quorum(**_: Any) -> list[CheckMessage]:
     return [Warning(text, id="relay.W002")]
 
 
-_NO_NODE = Warning("No node in CHAIN_RPC_URLS answers.", id="relay.W001")
+_NO_NODE = Warning("No node in CHAIN_RPC_URLS responds.", id="relay.W001")
 
 
 @asks_another_server(_NO_NODE)

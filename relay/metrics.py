@@ -58,7 +58,7 @@ def nodes() -> Iterator[Metric]:
     health = get_chain_client().nodes()
     yield gauges(
         "chain_node_in_rotation",
-        "1 if the node is in use, 0 if it does not answer, serves another chain, has stopped or lags.",
+        "1 if the node is in use, 0 if it does not respond, serves another chain, has stopped or lags.",
         "node",
         {node.name: not node.fault for node in health},
     )

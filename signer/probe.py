@@ -21,11 +21,11 @@ def main(listen: str) -> int:
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: signer\r\nConnection: close\r\n\r\n")
             status = connection.makefile("rb").readline()
     except OSError as error:
-        sys.stderr.write(f"The signer does not answer: {type(error).__name__}\n")
+        sys.stderr.write(f"The signer does not respond: {type(error).__name__}\n")
         return 1
     if status.split()[1:2] == [b"200"]:
         return 0
-    sys.stderr.write(f"The signer answers {status!r}\n")
+    sys.stderr.write(f"The signer responds {status!r}\n")
     return 1
 
 

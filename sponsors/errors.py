@@ -74,7 +74,7 @@ class VerifierRefused(PolicyRefused):
 class VerifierUnknown(PolicyRefused):
     """The sponsor's own server decides about this call, but gave no valid response in time. Retry."""
 
-    code, title, status = "sponsor-verifier-unknown", "The sponsor's server does not answer", 503
+    code, title, status = "sponsor-verifier-unknown", "The sponsor's server does not respond", 503
     retryable = True
     retry_seconds = 10
 

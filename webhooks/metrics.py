@@ -28,6 +28,6 @@ def webhooks() -> Iterator[Metric]:
     yield gauge("webhooks_endpoints_failing", "Endpoints whose last attempt failed.", counts.failing)
     yield gauge(
         "webhooks_endpoints_disabled",
-        "Endpoints that were disabled because they answered 410 or kept failing.",
+        "Endpoints that were disabled because they returned 410 or kept failing.",
         counts.disabled,
     )

@@ -41,7 +41,7 @@ class AcceptedPostback(NamedTuple):
             ("payout in USD", "" if event.payout_usd is None else f"{event.payout_usd:f}"),
             ("at, by the network's clock", occurred_at),
             ("received before", first.get_state_display() if first else "no"),
-            ("would be answered", self.answer),
+            ("response", self.answer),
         ]
         return [(label, value) for label, value in values if value]
 

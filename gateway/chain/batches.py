@@ -88,7 +88,7 @@ class BatchResponse:
         if not self._has_ended:
             raise MalformedAnswer("response is cut off")
         if len(self._values) < len(self._calls):
-            self._refuse(self._refusal or "answers are missing")
+            self._refuse(self._refusal or "responses are missing")
         return [self._values[place] for place in range(len(self._calls))]
 
     def _parse(self, *, is_complete: bool) -> None:
@@ -138,7 +138,7 @@ class BatchResponse:
         # Some nodes write the id last; then assume the order of the calls, which nearly all nodes keep.
         place = int(named.group(1)) if named else len(self._values)
         if place >= len(self._calls) or place in self._values:
-            raise MalformedAnswer("the id of an answer matches no call")
+            raise MalformedAnswer("the id of a response matches no call")
         call = self._calls[place]
         if len(text) - at > call.max_bytes:
             raise _excess(call, place)
@@ -154,14 +154,14 @@ class BatchResponse:
 
     def _add(self, answer: Any, size: int) -> None:
         if not isinstance(answer, dict):
-            raise MalformedAnswer("an answer is not an object")
+            raise MalformedAnswer("a response is not an object")
         place = answer.get("id")
         # An error without an id may have the reason if responses are missing.
         self._refusal = _message_of(answer) or self._refusal
         if place is None and answer.get("error") is not None:
             return
         if type(place) is not int or not 0 <= place < len(self._calls) or place in self._values:
-            raise MalformedAnswer("the id of an answer matches no call")
+            raise MalformedAnswer("the id of a response matches no call")
         call = self._calls[place]
         self._values[place] = _excess(call, place) if size > call.max_bytes else _value(call, answer)
 
@@ -177,7 +177,7 @@ def _excess(call: Call, place: int) -> NodeFault:
 
 def oversized_by_node(call: Call) -> MalformedAnswer:
     """Return the fault of a node whose response is larger than this call allows."""
-    return MalformedAnswer(f"the answer is larger than {call.max_bytes} bytes", method=call.method)
+    return MalformedAnswer(f"the response is larger than {call.max_bytes} bytes", method=call.method)
 
 
 def oversized_by_contract(call: Call) -> Any:

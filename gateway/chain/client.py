@@ -217,7 +217,7 @@ class JsonRpcChainClient(Web3Reads):
             raise no_answer()
         if len(by_node) < self._quorum:
             raise NodeUnavailable(
-                f"{len(by_node)} of {len(self.pool)} chain nodes answer, and {self._quorum} must agree.",
+                f"{len(by_node)} of {len(self.pool)} chain nodes respond, and {self._quorum} must agree.",
                 retry_after=RETRY_AFTER_SECONDS,
             )
         return by_node

@@ -31,7 +31,7 @@ class SignerUnavailable(DomainError):
 
 def no_answer() -> NodeUnavailable:
     """Return the error for a request that no node responds."""
-    return NodeUnavailable("No chain node answers. Repeat the request.", retry_after=RETRY_AFTER_SECONDS)
+    return NodeUnavailable("No chain node responds. Repeat the request.", retry_after=RETRY_AFTER_SECONDS)
 
 
 class CallReverted(Exception):
@@ -218,7 +218,7 @@ class TargetReverted(CallRefused):
 class AnswerTooLarge(CallRefused):
     """The called contract returns or reverts with more data than the service reads. Call one that returns less."""
 
-    code, title = "answer-too-large", "The called contract answers too much"
+    code, title = "answer-too-large", "The called contract returns too much"
 
 
 def answer_too_large() -> AnswerTooLarge:

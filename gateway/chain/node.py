@@ -128,7 +128,7 @@ class Node:
             raise wrong from error
         if self._is_failing:
             self._is_failing = False
-            logger.warning("chain node %s answers again", self.name)
+            logger.warning("chain node %s responds again", self.name)
         return answer
 
     def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
@@ -203,12 +203,12 @@ class Node:
     def note_wrong(self, fault: NodeFault) -> None:
         """Count and log an invalid response to a single call; it has no effect on the rotation."""
         metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
-        logger.warning("chain node %s answers wrongly: %s", self.name, fault)
+        logger.warning("chain node %s returned an invalid response: %s", self.name, fault)
 
     def health(self) -> NodeHealth:
         """Return the node's health, as this process has seen it."""
-        fault = self.fault or ("no answer" if self.guard.is_open else "")
-        fault = fault or (f"it answers wrongly: {self._wrong}" if self.is_wrong else "")
+        fault = self.fault or ("no response" if self.guard.is_open else "")
+        fault = fault or (f"invalid response: {self._wrong}" if self.is_wrong else "")
         age = None if self.head is None else max(0.0, clock.now().timestamp() - self.head.timestamp)
         return NodeHealth(self.name, fault, age)
 
@@ -219,7 +219,7 @@ class Node:
             with self.guard.place(), self._failures_reported():
                 yield
         except CircuitOpen as error:
-            raise HttpFault("no recent answer") from error
+            raise HttpFault("no recent response") from error
 
     def _attributed(self, calls: Sequence[Call], values: Sequence[Any]) -> list[Any]:
         """
@@ -242,7 +242,7 @@ class Node:
         if fault.is_wrong:
             metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
             if not self.is_wrong:
-                logger.warning("chain node %s leaves the rotation: it answers wrongly: %s", self.name, fault)
+                logger.warning("chain node %s leaves the rotation: invalid response: %s", self.name, fault)
             self._wrong, self._wrong_until = str(fault), now + _WRONG_SECONDS
         elif not self._is_failing:
             logger.warning("chain node %s failed: %s", self.name, fault)

@@ -57,7 +57,7 @@ class NodeChecks(threading.Thread):
         except NodeFault as fault:
             if fault.is_wrong:
                 node.note_wrong(fault)
-                node.set_fault(f"it answers wrongly: {fault}")
+                node.set_fault(f"invalid response: {fault}")
             return None
         if expected in (None, chain_id):
             newest: Head = head

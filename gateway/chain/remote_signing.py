@@ -174,7 +174,7 @@ class RemoteSigner:
 
 
 def _away() -> SignerUnavailable:
-    return SignerUnavailable("The signer does not answer. Repeat the call.", retry_after=RETRY_AFTER_SECONDS)
+    return SignerUnavailable("The signer does not respond. Repeat the call.", retry_after=RETRY_AFTER_SECONDS)
 
 
 def limit_reached() -> SignerUnavailable:

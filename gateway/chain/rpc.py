@@ -34,7 +34,7 @@ class OversizedError(RpcError):
     """
 
     code: int = _OVERSIZED
-    message: str = "the answer is too large"
+    message: str = "the response is too large"
 
 
 def _raw(answer: Any) -> Any:

@@ -238,7 +238,7 @@ class ChainView:
             NodeUnavailable: no node, or too few, gave a usable answer about it.
         """
         if address not in self.accounts:
-            raise NodeUnavailable("The chain nodes do not answer about an account.")
+            raise NodeUnavailable("The chain nodes returned nothing about an account.")
         return self.accounts[address]
 
 
@@ -267,9 +267,9 @@ class SendKind(Enum):
     REFUSED = "refused"
     """These bytes can never be mined as they are."""
     LATER = "later"
-    """A node answered, and none takes these bytes for now; send the same bytes again, with backoff."""
+    """A node responded, and none accepts these bytes for now; send the same bytes again, with backoff."""
     UNREACHABLE = "unreachable"
-    """No node answered; send the same bytes again."""
+    """No node responded; send the same bytes again."""
 
 
 @dataclass(frozen=True, slots=True)

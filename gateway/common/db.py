@@ -56,7 +56,7 @@ def connection_error(alias: str) -> str:
         psycopg.connect(**own.get_connection_params()).close()
     except psycopg.OperationalError as error:
         place = f"{own.settings_dict['HOST']}:{own.settings_dict['PORT'] or 5432}"
-        return f"The database {alias} at {place} does not answer: {' '.join(str(error).split())}"
+        return f"The database {alias} at {place} does not respond: {' '.join(str(error).split())}"
     return ""
 
 

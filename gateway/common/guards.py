@@ -64,7 +64,7 @@ class Guard:
                 self._changed.notify()
 
     def answered(self) -> None:
-        """Record that the dependency answered, even if with an error; this closes the circuit."""
+        """Record that the dependency responded, even if with an error; this closes the circuit."""
         self._failures = 0
 
     def failed(self) -> None:

@@ -150,7 +150,7 @@ def fetch_json(url: str) -> Any:
     try:
         status, body = _get(url)
     except HTTPError as error:
-        raise FetchFailed(f"no answer ({type(error).__name__})") from error
+        raise FetchFailed(f"no response ({type(error).__name__})") from error
     if status != 200:
         raise FetchFailed(f"status {status}")
     if len(body) > _MAX_BYTES:

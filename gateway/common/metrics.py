@@ -183,7 +183,7 @@ CHAIN_REQUEST = Histogram(
 )
 CHAIN_WRONG_ANSWERS = Counter(
     "chain_wrong_answers",
-    "Answers of a node that do not fit the method's specification, by the method of the call.",
+    "Responses of a node that violate the method's specification, by the method of the call.",
     labels=("node", "method"),
 )
 CHAIN_BATCH_LIMIT = Counter(

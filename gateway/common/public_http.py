@@ -117,7 +117,7 @@ def _ask(
             return Answer(response.status, _beginning(response, answer_bytes))
     except (OSError, HTTPException) as error:
         if time.monotonic() >= ends_at:
-            raise NoAnswer(f"No answer within {seconds} seconds.") from error
+            raise NoAnswer(f"No response within {seconds} seconds.") from error
         raise NoAnswer(f"{type(error).__name__}: {error}"[:200]) from error
 
 

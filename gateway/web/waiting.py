@@ -88,7 +88,7 @@ class Waiters:
     def _registered(self, wait: Wait) -> Iterator[_Change]:
         if self._of_user[wait.user_id] >= self._limits.of_user:
             raise TooManyRequests(
-                f"You already have {self._limits.of_user} waiting requests. Retry when one is answered.",
+                f"You already have {self._limits.of_user} waiting requests. Retry when one has ended.",
                 retry_after=1,
             )
         if self._count >= self._limits.waiting:
@@ -135,7 +135,7 @@ def _answers(shown: Mapping[Changes, Set[Hashable]]) -> dict[Changes, Mapping[An
     try:
         return {changes: changes(every) for changes, every in shown.items()}
     except (OperationalError, InterfaceError) as error:
-        logger.warning("waiting requests cannot be answered: %s", type(error).__name__)
+        logger.warning("cannot respond to waiting requests: %s", type(error).__name__)
         return {}
     finally:
         close_old_connections()

@@ -152,7 +152,7 @@ def _page_of(approval: ApprovalRequest) -> str:
 
 def _send_again(row: Refund, decision: Decision) -> str:
     refund = refunds.send(refund_id=str(row.pk), now=clock.now())
-    return f"Stripe's answer: {refund.get_status_display()} ({refund.outcome})."
+    return f"Stripe's response: {refund.get_status_display()} ({refund.outcome})."
 
 
 SEND_AGAIN = ReasonedAction(

@@ -48,7 +48,7 @@ class GuardedClient(stripe.RequestsClient):
             with self._guard.place(), metrics.STRIPE_REQUEST.timed():
                 return super().request(*arguments, **options)
         except CircuitOpen as error:
-            message = "Stripe did not answer the latest requests."
+            message = "Stripe did not respond to the latest requests."
             raise stripe.APIConnectionError(message, should_retry=False) from error  # type: ignore[no-untyped-call]
         except stripe.APIConnectionError:
             # A refused or broken connection occupies no thread for long, and the next request may succeed.
@@ -72,7 +72,7 @@ def to_domain_error(error: stripe.StripeError) -> DomainError:
         return CardDeclined("The card was declined.", declineCode=_decline_code(error))
     if _is_transient(error):
         return BillingUnavailable(
-            "Stripe does not answer. Repeat the request.", retry_after=_RETRY_AFTER_SECONDS
+            "Stripe does not respond. Repeat the request.", retry_after=_RETRY_AFTER_SECONDS
         )
     if "no attached payment source" in (error.user_message or ""):
         return PaymentMethodRequired("Save a card with getSetupIntent first.")

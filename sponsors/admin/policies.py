@@ -138,7 +138,9 @@ REMOVE_VERIFIER = ReasonedAction(
     name="remove_verifier",
     label="Remove",
     permission="sponsors.freeze_sponsor",
-    effect=lambda row: "The server is no longer asked, and policies that require its answer pay for nothing.",
+    effect=lambda row: (
+        "The server is no longer asked, and policies that require its response pay for nothing."
+    ),
     run=lambda row, decision: verifiers.remove(row),
     applies_to=lambda row: row.removed_at is None,
 )

@@ -94,8 +94,8 @@ class InvitationViewSet(SponsorViewSet):
         operation_id="inviteSponsorMember",
         tags=["sponsors"],
         summary="Invite a member of a sponsor by e-mail",
-        description="For owners. The e-mail has a link, and the answer a code; the person needs both. A member who is "
-        "invited again loses password, phone and sessions at once.",
+        description="For owners. The e-mail has a link, and the response a code; the person needs both. A member who "
+        "is invited again loses password, phone and sessions at once.",
         request=InvitationRequestSerializer,
         responses={
             200: InvitationSerializer,

@@ -42,7 +42,7 @@ def _verified(case: Case) -> Refusal | Question | None:
         return question
     answer = case.facts.answers[question]
     if answer is None:
-        return Refusal(error=errors.VerifierUnknown, detail="The sponsor's verifier gave no valid answer.")
+        return Refusal(error=errors.VerifierUnknown, detail="The sponsor's verifier gave no valid response.")
     if not answer.is_yes:
         return Refusal(error=errors.VerifierRefused, detail="The sponsor's verifier refused this call.")
     most = answer.maximum_credits

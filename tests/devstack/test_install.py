@@ -144,7 +144,7 @@ def test_without_a_network_one_message_says_so_and_pip_is_not_run(
 
     assert outcome.returncode == 1
     (told,) = outcome.stderr.splitlines()
-    assert told.startswith("  ✗ The index of Python packages does not answer, so nothing was installed.")
+    assert told.startswith("  ✗ The index of Python packages does not respond, so nothing was installed.")
     assert "uv failed" not in outcome.stdout
     assert bare.packages == set()
 

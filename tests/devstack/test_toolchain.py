@@ -48,7 +48,7 @@ def test_without_a_network_one_message_says_so(tmp_path: Path, monkeypatch: pyte
         toolchain.install_node_packages(tmp_path, "the packages of a test")
 
     assert str(refused.value).startswith(
-        "npm's registry does not answer, so its packages were not installed."
+        "npm's registry does not respond, so its packages were not installed."
     )
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "node_modules" / ".installed").exists()

@@ -142,7 +142,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 @fault("GatewayNodesTooFew")
 def _(patch: pytest.MonkeyPatch) -> None:
-    nodes_are(patch, [replace(node, fault="no answer") for node in NODES])
+    nodes_are(patch, [replace(node, fault="no response") for node in NODES])
 
 
 @fault("GatewayNodeUnfit")

@@ -227,7 +227,7 @@ class FakeChain(FakeWorld):
             return [self._send(one) for one in raw]
 
     def nodes(self) -> list[NodeHealth]:
-        return [NodeHealth("fake", "no answer" if self._is_away else "", 0.0)]
+        return [NodeHealth("fake", "no response" if self._is_away else "", 0.0)]
 
     def _relay_state(self, query: RelayQuery) -> RelayState:
         account = self._state.profiles.get(query.profile)
@@ -281,7 +281,7 @@ class FakeChain(FakeWorld):
     def _ask(self, method: str) -> None:
         self.request_counts[method] += 1
         if self._is_away:
-            raise NodeUnavailable("No chain node answers. Repeat the request.", retry_after=2)
+            raise NodeUnavailable("No chain node responds. Repeat the request.", retry_after=2)
 
     def _permissions(self, profile: str, controller: str) -> int:
         contract = self._state.profiles.get(profile)
@@ -289,7 +289,7 @@ class FakeChain(FakeWorld):
 
     def _send(self, raw: bytes) -> SendOutcome:
         if self._is_away:
-            return SendOutcome(SendKind.UNREACHABLE, "No chain node answers. Repeat the request.")
+            return SendOutcome(SendKind.UNREACHABLE, "No chain node responds. Repeat the request.")
         self.sent.append(raw)
         try:
             transaction = read_transaction(raw)

@@ -10,7 +10,7 @@ from gateway import urls
 from gateway.common.errors import DomainError, all_errors
 from gateway.docs import catalogue
 
-assert urls.urlpatterns, "the routes import every refusal that they can answer"
+assert urls.urlpatterns, "the routes import every error that they can return"
 _REFUSALS = sorted(
     (error for error in all_errors() if not error.__module__.startswith("tests.")),
     key=lambda error: error.code,

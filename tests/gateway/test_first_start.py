@@ -138,7 +138,7 @@ def test_a_database_that_is_away_is_one_line(command: str, is_silent: bool) -> N
         )
 
     assert started.returncode == 1
-    named = f"CommandError: The database default at 127.0.0.1:{port} does not answer: "
+    named = f"CommandError: The database default at 127.0.0.1:{port} does not respond: "
     assert started.stderr.splitlines()[-1].startswith(named)
     assert "Traceback" not in started.stderr
     assert place not in started.stderr
@@ -158,7 +158,7 @@ def test_a_check_without_a_database_warns_of_it_once() -> None:
     )
 
     assert started.returncode == 0
-    named = f"(gateway.W001) The database default at 127.0.0.1:{port} does not answer: "
+    named = f"(gateway.W001) The database default at 127.0.0.1:{port} does not respond: "
     assert started.stderr.count("The database ") == started.stderr.count(named) == 1
 
 

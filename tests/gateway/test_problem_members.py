@@ -12,7 +12,7 @@ from gateway.chain.mistakes import SignatureMistake
 from gateway.common.errors import DomainError, all_errors
 from gateway.common.problems import description_of
 
-assert urls.urlpatterns, "the routes import every refusal that they can answer"
+assert urls.urlpatterns, "the routes import every error that they can return"
 _PACKAGES = ("gateway", "users", "credits", "payments", "relay", "checkin")
 # What the constructor takes and no document shows.
 _NOT_SHOWN = {"detail", "retry_after"}

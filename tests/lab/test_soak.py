@@ -55,7 +55,7 @@ def test_growth_and_a_process_that_ended_are_complaints(soak: Soak, words: str) 
     assert words in complaint
 
 
-@pytest.mark.parametrize(("status", "words"), [(503, "1 × 503"), (0, "1 × no answer")])
+@pytest.mark.parametrize(("status", "words"), [(503, "1 × 503"), (0, "1 × no response")])
 def test_a_failed_response_is_a_complaint(status: int, words: str) -> None:
     soak = _soak()
     soak.answers = Counter({("/healthz", status): 1})

@@ -219,7 +219,7 @@ def test_an_outage_of_stripe_does_not_delay_other_erasures(profile: Profile, str
 
     with stripe.away():
         assert run_due(row).status == _Status.REQUESTED
-    assert row.waits_for.startswith("Stripe does not answer.")
+    assert row.waits_for.startswith("Stripe does not respond.")
     assert AccountDeletion.objects.get(user=other).status == _Status.ERASED
     make(BillingOperation, user=row.user)
     assert run_due(row).waits_for == "A change at Stripe is in progress."

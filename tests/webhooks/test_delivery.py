@@ -119,7 +119,7 @@ def test_a_slow_receiver_is_left_and_holds_up_no_other(
     # They are not behind any round but the first, in which a busy machine may be late.
     assert max(row.pk for row in prompt_ones) < sorted(row.pk for row in slow)[8]
     assert len(slow) == 16
-    assert {(row.response_status, row.error) for row in slow} == {(None, "No answer within 1 seconds.")}
+    assert {(row.response_status, row.error) for row in slow} == {(None, "No response within 1 seconds.")}
 
 
 def test_status_410_disables_the_endpoint_and_pending_messages_are_sent_once_enabled(app: App) -> None:

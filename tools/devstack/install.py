@@ -27,7 +27,7 @@ _NO_NETWORK = re.compile(
     "connection broken by|error sending request|dns error|tcp connect error", re.IGNORECASE
 )
 _OFFLINE = (
-    "  ✗ The index of Python packages does not answer, so nothing was installed. Connect this machine to the "
+    "  ✗ The index of Python packages does not respond, so nothing was installed. Connect this machine to the "
     "Internet, or name a mirror or proxy in pip's configuration, and run the command again."
 )
 

@@ -47,7 +47,7 @@ class Rpc:
         try:
             response = self._pool.request("POST", self.url, body=json.dumps(bodies), headers=headers)
         except urllib3.exceptions.HTTPError as error:
-            raise RpcUnreachable(f"{self.url} does not answer") from error
+            raise RpcUnreachable(f"{self.url} does not respond") from error
         replies: list[dict[str, Any]] = response.json()
         return replies
 

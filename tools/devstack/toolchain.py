@@ -102,7 +102,7 @@ def _npm_install(folder: Path) -> None:
     if outcome.returncode != 0:
         if any(code in outcome.stderr for code in _NO_NETWORK):
             raise RuntimeError(
-                "npm's registry does not answer, so its packages were not installed. Connect this machine to the "
+                "npm's registry does not respond, so its packages were not installed. Connect this machine to the "
                 "Internet, or name a mirror or proxy in npm's configuration, and run the command again."
             )
         raise RuntimeError(

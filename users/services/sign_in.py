@@ -194,9 +194,7 @@ def sign_in(
         )
     except NodeUnavailable as error:
         # After other 503s, callers resend the same request. Here they cannot, because the nonce is used up.
-        detail = (
-            "No chain node answers, and the nonce is used up. Wait, request a new nonce and sign its message."
-        )
+        detail = "No chain node responds, and the nonce is used up. Wait, request a new nonce and sign its message."
         raise NodeUnavailable(detail, retry_after=error.retry_after) from error
     except SignatureNotByController as error:
         if _signed_another(challenge, plain, client, now):

@@ -36,9 +36,9 @@ class SponsorMessageSerializer(serializers.Serializer[Any]):
     createdAt = serializers.DateTimeField(source="created_at")
     nextAttemptAt = serializers.SerializerMethodField(help_text="Null unless it waits.")
     responseStatus = serializers.SerializerMethodField(
-        help_text="Of the last attempt; null without one, or without an answer."
+        help_text="Of the last attempt; null without one, or without a response."
     )
-    error = serializers.SerializerMethodField(help_text="Why the last attempt had no answer; else empty.")
+    error = serializers.SerializerMethodField(help_text="Why the last attempt had no response; else empty.")
 
     def get_nextAttemptAt(self, row: Message) -> str | None:  # noqa: N802 - REST framework's name
         is_waiting = row.status == Message.Status.WAITING

@@ -124,7 +124,7 @@ class Account:
     def _count(self, name: str) -> None:
         self.calls[name] += 1
         if self._is_away:
-            raise BillingUnavailable("Stripe does not answer. Repeat the request.", retry_after=5)
+            raise BillingUnavailable("Stripe does not respond. Repeat the request.", retry_after=5)
 
     def _idempotent(self, key: str, parameters: object, command: Callable[[], str]) -> str:
         if key not in self._answers_by_key:

@@ -69,7 +69,7 @@ def test_an_oversized_response_of_a_contract_is_an_error_of_the_call() -> None:
 def test_an_oversized_response_that_no_contract_can_cause_is_a_node_fault() -> None:
     values = _read(_calls(max_bytes=1_000), _body("0x1", "0x" + "ab" * 1_000, "0x2"))
     assert isinstance(values[1], MalformedAnswer)
-    assert str(values[1]) == "eth_call: the answer is larger than 1000 bytes"
+    assert str(values[1]) == "eth_call: the response is larger than 1000 bytes"
 
 
 @pytest.mark.parametrize("is_id_first", [True, False])

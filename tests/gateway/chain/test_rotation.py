@@ -184,7 +184,7 @@ def test_with_one_of_two_nodes_away_sending_continues_and_settlement_waits(make:
     assert setting.client.head().number == 1_000
     (outcome,) = setting.client.send_raw_transactions([b"\x02"])
     assert outcome.kind is SendKind.ACCEPTED
-    with pytest.raises(NodeUnavailable, match="1 of 2 chain nodes answer, and 2 must agree"):
+    with pytest.raises(NodeUnavailable, match="1 of 2 chain nodes respond, and 2 must agree"):
         setting.nonce()
     setting.truths[1].status = 200
     assert setting.nonce() == 7
@@ -243,7 +243,7 @@ def test_checks_find_a_recovered_node(make: Any) -> None:
     setting.truths[0].status = 503
     for _ in range(3):
         setting.client.node_checks().check()
-    assert [node.fault for node in setting.client.nodes()] == ["no answer"]
+    assert [node.fault for node in setting.client.nodes()] == ["no response"]
     batch_count = len(setting.running[0].batches)
     with pytest.raises(NodeUnavailable):
         setting.client.head()

@@ -158,14 +158,14 @@ def test_after_a_malformed_response_the_next_node_is_used_and_the_first_is_skipp
         # It was asked once, then left the rotation.
         assert len(wrong.batches) == 1
     faults = [node.fault for node in client.nodes()]
-    assert faults[0].startswith(f"it answers wrongly: {method}")
+    assert faults[0].startswith(f"invalid response: {method}")
     assert faults[1:] == ["", ""]
     name = client.nodes()[0].name
     # Where no call's own response is wrong, the whole response to its batch is.
     named = method or wrong.batches[0][0]["method"]
     assert metrics.CHAIN_WRONG_ANSWERS.take() == {f"chain_wrong_answers total {name} {named}": 1}
     (logged,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert logged.startswith(f"chain node {name} leaves the rotation: it answers wrongly: {method}")
+    assert logged.startswith(f"chain node {name} leaves the rotation: invalid response: {method}")
 
 
 @pytest.mark.parametrize("answer", [None, _NO_FEE])
@@ -265,7 +265,7 @@ class TestTooLargeAnswers:
             assert [len(batch) for batch in third.batches] == [1]
             assert [len(batch) > 1 for batch in second.batches] == [False, True]
             faults = [node.fault for node in client.nodes()]
-        assert faults[0].startswith("it answers wrongly: eth_simulateV1: the answer is larger than")
+        assert faults[0].startswith("invalid response: eth_simulateV1: the response is larger than")
         assert faults[1:] == ["", ""]
         name = client.nodes()[0].name
         assert metrics.CHAIN_WRONG_ANSWERS.take() == {f"chain_wrong_answers total {name} eth_simulateV1": 1}
@@ -314,7 +314,7 @@ class TestTooLargeAnswers:
         ):
             client = _client(liar, good)
             assert _estimate(client) == int(_honest().answers["eth_estimateGas"], 16)
-            assert client.nodes()[0].fault.startswith("it answers wrongly: eth_estimateGas")
+            assert client.nodes()[0].fault.startswith("invalid response: eth_estimateGas")
 
 
 class TestBatchLimits:

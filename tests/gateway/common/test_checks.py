@@ -30,7 +30,7 @@ def test_every_silent_server_is_named_after_one_time_limit(monkeypatch: pytest.M
     monkeypatch.setattr(checks, "OTHERS_SECONDS", 0.5)
 
     assert {(message.id, message.msg) for message in checks.other_servers()} == {
-        ("relay.W001", "No node in CHAIN_RPC_URLS answers."),
+        ("relay.W001", "No node in CHAIN_RPC_URLS responds."),
         ("payments.W002", "Stripe's settings could not be read: Stripe is silent."),
     }
 
@@ -40,11 +40,11 @@ def test_no_check_queries_a_database_that_is_away(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     place = secrets.token_hex(8)
-    monkeypatch.setattr(db, "connection_error", lambda alias: f"{alias} at {place} does not answer")
+    monkeypatch.setattr(db, "connection_error", lambda alias: f"{alias} at {place} does not respond")
 
     with django_assert_num_queries(0):
         found = checks.database()
 
     assert [(message.id, message.msg) for message in found] == [
-        ("gateway.W001", f"default at {place} does not answer")
+        ("gateway.W001", f"default at {place} does not respond")
     ]

@@ -53,5 +53,5 @@ def test_a_document_may_have_256_kibibytes(server: ExternalIssuer) -> None:
 
 
 def test_a_refused_connection_fails_the_fetch() -> None:
-    with pytest.raises(FetchFailed, match="no answer"):
+    with pytest.raises(FetchFailed, match="no response"):
         fetch_json(f"http://127.0.0.1:{free_port()}/keys")

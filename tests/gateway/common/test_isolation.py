@@ -53,7 +53,7 @@ def test_a_statement_that_takes_too_long_is_an_error_of_one_item(caplog: pytest.
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "error",
-    [NodeUnavailable("No node answers."), BillingUnavailable("Stripe does not answer."), OutOfTime()],
+    [NodeUnavailable("No node responds."), BillingUnavailable("Stripe does not respond."), OutOfTime()],
 )
 def test_an_error_that_all_items_would_meet_ends_the_run(
     error: Exception, caplog: pytest.LogCaptureFixture

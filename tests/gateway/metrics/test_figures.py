@@ -111,7 +111,7 @@ def test_each_node_reports_whether_it_is_used_and_the_age_of_its_newest_block(
     monkeypatch.setattr(
         client,
         "nodes",
-        lambda: [NodeHealth("one", "", 3.5), NodeHealth("two", "no answer")],
+        lambda: [NodeHealth("one", "", 3.5), NodeHealth("two", "no response")],
     )
     set_chain_client(client)
     try:

@@ -260,7 +260,7 @@ def _away_after(number: int) -> Callable[[], None]:
 
     def act() -> None:
         if next(left, None) is None:
-            raise BillingUnavailable("Stripe does not answer.", retry_after=5)
+            raise BillingUnavailable("Stripe does not respond.", retry_after=5)
 
     return act
 

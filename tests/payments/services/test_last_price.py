@@ -29,7 +29,7 @@ def _fail_the_renewal(double: DoubleAccount, payer: Payer) -> None:
 
 
 def _be_away() -> None:
-    raise BillingUnavailable("Stripe does not answer.", retry_after=5)
+    raise BillingUnavailable("Stripe does not respond.", retry_after=5)
 
 
 @pytest.mark.parametrize("change", [_double_the_amount, _fail_the_renewal])

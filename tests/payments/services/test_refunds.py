@@ -160,7 +160,7 @@ def test_while_stripe_is_away_the_refund_waits_and_is_then_made_once(
         assert refunds.send_pending(now=fake.now()) == 0
     refund.refresh_from_db()
     assert (refund.status, refund.attempts, refund.finished_at) == ("pending", 2, None)
-    assert "Stripe does not answer" in refund.last_error
+    assert "Stripe does not respond" in refund.last_error
     assert (balance_of(payer.user), payment_counts().pending_operations) == (balance, 1)
     assert [refunds.send_pending(now=fake.now()) for _ in range(2)] == [1, 0]
     refund.refresh_from_db()
@@ -215,9 +215,11 @@ def test_support_previews_the_clawback_and_sends_exactly_that_refund(
 
     with fake.away():
         messages = messages_of(confirm(clerk, "payments_refund", "send", refund))
-        assert "Stripe does not answer" in messages
+        assert "Stripe does not respond" in messages
         assert "Nothing was done" in clerk.get(url).context["refusal"]
-    assert "Stripe's answer: refunded (re_" in messages_of(confirm(clerk, "payments_refund", "send", refund))
+    assert "Stripe's response: refunded (re_" in messages_of(
+        confirm(clerk, "payments_refund", "send", refund)
+    )
     assert clerk.get(address_of("payments_refund", "send", refund)).context["effects"] == []
 
 

@@ -24,7 +24,7 @@ def test_while_stripe_is_away_nothing_is_paused_and_the_purchase_is_finished_lat
     double: DoubleAccount, payer: Payer, consent: Consent
 ) -> None:
     def away() -> None:
-        raise BillingUnavailable("Stripe does not answer.", retry_after=5)
+        raise BillingUnavailable("Stripe does not respond.", retry_after=5)
 
     consent()
     with fault_injection() as client:

@@ -103,7 +103,7 @@ class Arena:
             others = slowed(self._traffic.calls, since=compared_since, began=caused_at, ended=ended)
             trial.slowed = round(others.factor, 1)
             trial.wrong += others.wrong(most_held_up=first.most_held_up)
-        trial.wrong += [f"{trial.unanswered} calls had no answer for a minute"] if trial.unanswered else []
+        trial.wrong += [f"{trial.unanswered} calls had no response for a minute"] if trial.unanswered else []
         trial.wrong += [] if is_drained else [f"calls are not settled after {_DRAIN_SECONDS} s"]
         trial.wrong += [] if is_paid_out else ["invoices are not paid out"]
         return shared(trial, in_flight)

@@ -130,7 +130,7 @@ def _trial(stack: Stack, verifier: Verifier, number: int) -> Trial:
         wrong=[
             *result.wrong,
             *([] if is_drained else [f"calls are not settled after {_SETTLED_SECONDS} s"]),
-            *(f"no hash: {call.refusal or 'no answer'}" for call in calls if not call.transaction_hash),
+            *(f"no hash: {call.refusal or 'no response'}" for call in calls if not call.transaction_hash),
             *(f"two hashes for one call: {call.answers}" for call in calls if len(call.answers) > 1),
         ],
     )

@@ -235,7 +235,7 @@ def complaints(soak: Soak) -> list[str]:
     if clients["after"] > clients["before"] + _MORE_LINKS:
         connections.append(f"{clients['after']} connections of clients are left, {clients['before']} before")
     failures = [
-        f"{count} × {status or 'no answer'} from {path}"
+        f"{count} × {status or 'no response'} from {path}"
         for (path, status), count in sorted(soak.answers.items())
         if status == 0 or status >= 500
     ]

@@ -189,7 +189,7 @@ class Arena:
         trial.ledger_difference, trial.nonces_reused = result.ledger_difference, _reused(database_url)
         trial.wrong += result.wrong
         trial.wrong += [f"{trial.nonces_reused} account nonces are reused"] if trial.nonces_reused else []
-        trial.wrong += [f"{len(unanswered)} calls had no answer for a minute"] if unanswered else []
+        trial.wrong += [f"{len(unanswered)} calls had no response for a minute"] if unanswered else []
         trial.wrong += [f"two hashes for one call: {call.answers}" for call in calls if len(call.answers) > 1]
         trial.wrong += [f"refused: {call.refusal}" for call in calls if call.refusal]
 

@@ -216,7 +216,7 @@ def _judge(services: Services, before: Answers, answers: Answers, wrong: Sequenc
     failed = {key: count for key, count in failed.items() if key[1] == 0 or key[1] >= 500}
     errors = [
         *wrong,
-        *(f"{count} × {status or 'no answer'} from {path}" for (path, status), count in failed.items()),
+        *(f"{count} × {status or 'no response'} from {path}" for (path, status), count in failed.items()),
         *([f"a lock was waited for {longest:.0f} ms"] if longest > 1000 * _LOCK_SECONDS else []),
     ]
     echo(f"Before it: {_answered(before)}.\nFrom its first step on: {_answered(answers)}.")

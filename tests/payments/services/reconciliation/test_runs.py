@@ -265,4 +265,4 @@ def test_two_concurrent_runs_are_one(fake: FakeBilling, subscriber: Payer) -> No
 
 
 def _away() -> None:
-    raise BillingUnavailable("Stripe does not answer.", retry_after=5)
+    raise BillingUnavailable("Stripe does not respond.", retry_after=5)

@@ -69,7 +69,7 @@ def _last_month(rows: Any) -> dict[str, Any]:
 
 
 def _prepare(row: Month, decision: Decision) -> str:
-    wanted = decision.answers.get("month")
+    wanted = decision.inputs.get("month")
     begins_on = date.fromisoformat(f"{wanted}-01") if wanted else row.begins_on
     closing.request_sheets(begins_on=begins_on, now=clock.now())
     return f"A worker prepares {begins_on:%Y-%m}; its page shows the figures within a minute or two."
@@ -223,7 +223,7 @@ class RatesForm(ReasonForm):
 
 
 def _import(row: CoinRate, decision: Decision) -> str:
-    stored = rates.store(decision.answers["rates"])
+    stored = rates.store(decision.inputs["rates"])
     again = closing.request_again(days=[rate.day for rate in stored])
     follows = f" A worker prepares {', '.join(map(str, again))} again." if again else ""
     return f"{len(stored)} rates are stored.{follows}"

@@ -84,10 +84,10 @@ def enrol(request: HttpRequest) -> HttpResponse:
 
 
 def _confirmed(request: HttpRequest, person: User, number: str, now: datetime) -> HttpResponse | None:
-    answer = second_factors.confirm_phone(person, number=number, now=now)
-    if answer is None:
+    result = second_factors.confirm_phone(person, number=number, now=now)
+    if result is None:
         return None
-    phone, codes = answer
+    phone, codes = result
     person.otp_device = phone  # type: ignore[attr-defined]
     # Logging in starts a new session.
     login(request, person, backend=_BACKEND)

@@ -111,13 +111,13 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Log in; redirect people without a second factor to set up a phone."""
-        answer: HttpResponse = super().login(request, extra_context)
-        form = (getattr(answer, "context_data", None) or {}).get("form")
+        response: HttpResponse = super().login(request, extra_context)
+        form = (getattr(response, "context_data", None) or {}).get("form")
         if form is not None and form.has_error("__all__", _MUST_ENROL):
             return HttpResponseRedirect(reverse("admin:enrol"))
         if request.method == "POST" and request.user.is_authenticated:
             second_factor.warn_of_codes(request)
-        return answer
+        return response
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -101,7 +101,7 @@ def _publish(row: DropTable, decision: Decision) -> str:
     approval = drop_tables.request_publication(
         table_id=row.pk,
         actor=decision.actor,
-        reviewed=decision.answers["reviewed"].split(),
+        reviewed=decision.inputs["reviewed"].split(),
         reason=decision.reason,
         key=decision.key(row),
     )

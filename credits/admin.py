@@ -89,7 +89,7 @@ class AdjustForm(ReasonForm):
 
 def adjust_credits(owner: Owner) -> ReasonedAction:
     def run(row: Any, decision: Decision) -> str:
-        moved = decision.answers["credits"]
+        moved = decision.inputs["credits"]
         approval = adjustments.request(
             user=owner(row),
             credits=moved,

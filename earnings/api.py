@@ -164,8 +164,8 @@ class AdNetworkViewSet(ViewSet):
     @action(detail=False, methods=["get"], url_path="adNetworks")
     def ad_networks(self, request: ProfileRequest) -> Response:
         references = networks.references_of(user=request.user)
-        answer = rendered(AdNetworksSerializer, {"networks": references})
-        return Response(answer, headers=PRIVATE)
+        body = rendered(AdNetworksSerializer, {"networks": references})
+        return Response(body, headers=PRIVATE)
 
     @extend_schema(
         operation_id="arriving",
@@ -180,8 +180,8 @@ class AdNetworkViewSet(ViewSet):
     )
     @action(detail=False)
     def arriving(self, request: ProfileRequest) -> Response:
-        answer = rendered(ArrivingSerializer, arriving(user_id=request.user.pk))
-        return Response(answer, headers=PRIVATE)
+        body = rendered(ArrivingSerializer, arriving(user_id=request.user.pk))
+        return Response(body, headers=PRIVATE)
 
 
 _MAX_BYTES = 16 * 1024
@@ -239,15 +239,15 @@ class PostbackViewSet(ViewSet):
 
 
 def _receive(request: Request, network: str, token: str) -> HttpResponse:
-    answer = postbacks.receive(
+    response = postbacks.receive(
         slug=network,
         request=_raw(request, token),
         now=clock.now(),
         request_id=request_id() or "",
     )
     return HttpResponse(
-        answer.body,
-        status=answer.status,
+        response.body,
+        status=response.status,
         content_type="text/plain; charset=utf-8",
         headers=PRIVATE,
     )

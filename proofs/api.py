@@ -98,9 +98,9 @@ class RootPages(NewestFirst):
     ordering = "-number"
 
     def get_paginated_response(self, data: Any) -> Response:
-        answer = super().get_paginated_response(data)
-        answer.data["keys"] = public_key_set()
-        return answer
+        response = super().get_paginated_response(data)
+        response.data["keys"] = public_key_set()
+        return response
 
     def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
         page = super().get_paginated_response_schema(schema)
@@ -137,9 +137,9 @@ class RootViewSet(GenericViewSet[LedgerRoot]):
 
     def list(self, request: Request) -> Response:
         rows = [published(root) for root in self.paginate_queryset(self.get_queryset()) or ()]
-        answer = self.get_paginated_response(RootSerializer(rows, many=True).data)
-        answer["Cache-Control"] = "public, max-age=60"
-        return answer
+        body = self.get_paginated_response(RootSerializer(rows, many=True).data)
+        body["Cache-Control"] = "public, max-age=60"
+        return body
 
 
 @extend_schema_view(
@@ -162,8 +162,8 @@ class ProofViewSet(GenericViewSet[CreditEntry]):
 
     def list(self, request: ProfileRequest) -> Response:
         proofs = prove(self.paginate_queryset(self.get_queryset()) or ())
-        answer = self.get_paginated_response(ProofSerializer(proofs, many=True).data)
-        return Response(answer.data, headers=PRIVATE)
+        response = self.get_paginated_response(ProofSerializer(proofs, many=True).data)
+        return Response(response.data, headers=PRIVATE)
 
 
 router = ApiRouter()

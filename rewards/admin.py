@@ -93,18 +93,18 @@ def _percent(fraction: Decimal) -> str:
 
 def grant_modifier(owner: Owner) -> ReasonedAction:
     def run(row: Any, decision: Decision) -> str:
-        answers = decision.answers
+        inputs = decision.inputs
         approval = modifiers.request(
             user=owner(row),
-            modifier_type=ModifierType(answers["modifier_type"]),
-            value=answers["value"],
-            minutes=answers["minutes"],
+            modifier_type=ModifierType(inputs["modifier_type"]),
+            value=inputs["value"],
+            minutes=inputs["minutes"],
             key=decision.key(row),
             reason=decision.reason,
             actor=decision.actor,
         )
         return approvals.outcome_of(
-            approval, f"{_percent(answers['value'])} for {answers['minutes']:,} minutes, starting now."
+            approval, f"{_percent(inputs['value'])} for {inputs['minutes']:,} minutes, starting now."
         )
 
     return ReasonedAction(

@@ -42,10 +42,10 @@ class KmsKey:
     def sign(self, digest: bytes) -> bytes:
         """See `signer.keys.Key`. KMS signs the digest as it is; by default it would hash it again."""
         try:
-            answer = self._client.sign(
+            response = self._client.sign(
                 KeyId=self._key_id, Message=digest, MessageType="DIGEST", SigningAlgorithm=_ALGORITHM
             )
-            r, s = decode_dss_signature(answer["Signature"])
+            r, s = decode_dss_signature(response["Signature"])
             return recoverable(digest, r, s, self._public_key)
         except (BotoCoreError, ClientError, ValueError) as error:
             raise _unusable(self._key_id, error) from error

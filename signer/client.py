@@ -160,8 +160,8 @@ class SignerClient:
 
 def _answer(connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> bytes:
     connection.request(method, path, body)
-    answer = connection.getresponse()
-    text = answer.read()
-    if answer.status != 200:
-        raise ValueError(f"HTTP {answer.status}")
+    response = connection.getresponse()
+    text = response.read()
+    if response.status != 200:
+        raise ValueError(f"HTTP {response.status}")
     return text

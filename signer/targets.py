@@ -86,8 +86,8 @@ class NodeTargets:
         # A node without a final block returns an error.
         return {address: _number(count) for address, count in zip(names, counts, strict=True)}
 
-    def _check_chain(self, answer: Any) -> None:
-        if _number(answer) != self._chain_id:
+    def _check_chain(self, response: Any) -> None:
+        if _number(response) != self._chain_id:
             raise NodeUnavailable("the node is of another chain")
 
     def _read(self, addresses: Sequence[str]) -> dict[str, Trust]:
@@ -98,20 +98,20 @@ class NodeTargets:
         calls += [
             ("eth_call", [{"to": address, "data": "0x" + TARGET.hex()}, "latest"]) for address in addresses
         ]
-        chain_id, *answers = self.batch(calls)
+        chain_id, *responses = self.batch(calls)
         self._check_chain(chain_id)
         codes, profiles = (
-            answers[: len(addresses)],
-            [_address(answer) for answer in answers[len(addresses) :]],
+            responses[: len(addresses)],
+            [_address(response) for response in responses[len(addresses) :]],
         )
         profile_codes = self.batch(
             [("eth_getCode", [profile or _ZERO_ADDRESS, "latest"]) for profile in profiles]
         )
         read = {}
-        for address, code, answer, profile_code in zip(
-            addresses, codes, answers[len(addresses) :], profile_codes, strict=True
+        for address, code, response, profile_code in zip(
+            addresses, codes, responses[len(addresses) :], profile_codes, strict=True
         ):
-            if answer is _NODE_ERROR:
+            if response is _NODE_ERROR:
                 continue
             trust = self._judge(_bytes(code), _bytes(profile_code))
             if trust == Trust.TRUSTED:
@@ -164,29 +164,29 @@ _FAILURE_CODES = {3, -32015}
 _FAILURE = re.compile(r"revert|out ?of ?gas|opcode|stack ?(under|over)flow|jump|evm error", re.IGNORECASE)
 
 
-def _result(answer: dict[str, Any]) -> Any:
-    error = answer.get("error")
+def _result(response: dict[str, Any]) -> Any:
+    error = response.get("error")
     if error is None or error["code"] in _FAILURE_CODES or _FAILURE.search(error["message"]):
-        return answer.get("result")
+        return response.get("result")
     return _NODE_ERROR
 
 
-def _number(answer: Any) -> int:
+def _number(response: Any) -> int:
     try:
-        return int(answer, 16)
+        return int(response, 16)
     except (TypeError, ValueError) as error:
         raise NodeUnavailable("response without a number") from error
 
 
-def _bytes(answer: Any) -> bytes:
+def _bytes(response: Any) -> bytes:
     try:
-        return bytes.fromhex(answer.removeprefix("0x"))
+        return bytes.fromhex(response.removeprefix("0x"))
     except (AttributeError, ValueError) as error:
         raise NodeUnavailable("response without code") from error
 
 
-def _address(answer: Any) -> str | None:
+def _address(response: Any) -> str | None:
     """Return the address that a contract call returned; None for any other value or an error."""
-    if not isinstance(answer, str) or len(answer) != 66 or not answer.startswith("0x" + "00" * 12):
+    if not isinstance(response, str) or len(response) != 66 or not response.startswith("0x" + "00" * 12):
         return None
-    return "0x" + answer[26:]
+    return "0x" + response[26:]

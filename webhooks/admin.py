@@ -65,7 +65,7 @@ def _resend(row: Message, decision: Decision) -> str:
 
 
 def _resend_given_up(row: Endpoint, decision: Decision) -> str:
-    count = services.resend_given_up(row, since=decision.answers["since"], now=clock.now())
+    count = services.resend_given_up(row, since=decision.inputs["since"], now=clock.now())
     return f"{count} messages are sent again."
 
 

@@ -80,10 +80,10 @@ class CheckInViewSet(ViewSet):
     @action(detail=False, url_path="checkInFairness")
     def fairness(self, request: ProfileRequest) -> Response:
         record = seeds.fairness_record_of(user=request.user, now=clock.now())
-        answer = serializers.fairness(
+        body = serializers.fairness(
             record, profile_address=str(request.user.profile_address), how=schema.HOW_TO_RECOMPUTE
         )
-        return Response(answer, headers=PRIVATE)
+        return Response(body, headers=PRIVATE)
 
 
 def _execute(request: ProfileRequest) -> Response:

@@ -81,7 +81,7 @@ class AssignForm(ReasonForm):
 def _assign(row: Postback, decision: Decision) -> str:
     approval = unassigned.request_assignment(
         postback_id=row.pk,
-        user=decision.answers["profile_address"],
+        user=decision.inputs["profile_address"],
         actor=decision.actor,
         reason=decision.reason,
         key=decision.key(row),

@@ -99,15 +99,15 @@ def _ask_for(kind: Kind, row: AdNetwork, decision: Decision, payload: dict[str, 
 
 
 def _ask_for_secret(row: AdNetwork, decision: Decision) -> str:
-    sealed = networks.sealed(decision.answers["new_secret"])
+    sealed = networks.sealed(decision.inputs["new_secret"])
     return _ask_for(SECRET, row, decision, {"sealed": sealed}, "secret")
 
 
 def _ask_for_address(row: AdNetwork, decision: Decision) -> str:
     token = networks.new_path_token()
-    answer = _ask_for(ADDRESS, row, decision, {"token_hash": networks.path_token_hash(token)}, "address")
+    result = _ask_for(ADDRESS, row, decision, {"token_hash": networks.path_token_hash(token)}, "address")
     address = networks.address_of(slug=row.slug, token=token)
-    return columns.shown_once(f"{answer} The address:", address)
+    return columns.shown_once(f"{result} The address:", address)
 
 
 SET_SECRET = ReasonedAction(

@@ -64,7 +64,7 @@ class Decision:
     actor: Any
     action: str
     reason: str
-    answers: dict[str, Any]
+    inputs: dict[str, Any]
     token: uuid.UUID
 
     def key(self, row: Any) -> str:
@@ -163,14 +163,14 @@ def _reaching_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
             raise SentBefore("See its history for the outcome.")
         _note(action, row, decision, "begun")
         try:
-            answer = action.run(row, decision) or action.label
+            result = action.run(row, decision) or action.label
         except DomainError:
             raise
         except Exception as fault:
             _note(action, row, decision, "failed", outcome=type(fault).__name__)
             raise
-        _note(action, row, decision, once=True, outcome=answer)
-        return answer
+        _note(action, row, decision, once=True, outcome=result)
+        return result
 
 
 def _note(
@@ -183,13 +183,13 @@ def _note(
     outcome: str = "",
 ) -> LogEntry | None:
     """Write an audit entry. The final one (`once`) has the changes; return None if the decision already has one."""
-    answers = {**decision.answers, **({"outcome": outcome} if outcome else {})}
+    inputs = {**decision.inputs, **({"outcome": outcome} if outcome else {})}
     return audit.record(
         actor=decision.actor,
         row=row,
         action=f"{action.name} {stage}".strip(),
         reason=decision.reason,
-        changes={name: ("", audit.shown(name, answer)) for name, answer in answers.items()}
+        changes={name: ("", audit.shown(name, value)) for name, value in inputs.items()}
         | (dict(action.changes(row)) if once else {}),
         decision=decision.key(row) if once else "",
         name=action.subject,
@@ -261,9 +261,9 @@ class ReasonedActions(AdminMixin):
         initial = {"token": uuid.uuid4(), **action.initial(rows)}
         form = action.form(request.POST if is_sent else None, initial=initial)
         if is_sent and form.is_valid():
-            answer = self._do(request, action, rows, dict(form.cleaned_data))
-            if answer is not None:
-                return answer
+            result = self._do(request, action, rows, dict(form.cleaned_data))
+            if result is not None:
+                return result
         return TemplateResponse(
             request, "admin/confirm_staff_action.html", self._page(request, action, rows, form)
         )
@@ -294,12 +294,12 @@ class ReasonedActions(AdminMixin):
         return rows
 
     def _do(
-        self, request: HttpRequest, action: ReasonedAction, rows: list[Any], answers: dict[str, Any]
+        self, request: HttpRequest, action: ReasonedAction, rows: list[Any], inputs: dict[str, Any]
     ) -> HttpResponse | None:
         """Apply the action to the rows, and return a redirect; None if it was refused for all of them."""
-        reason, token = answers.pop("reason"), answers.pop("token")
+        reason, token = inputs.pop("reason"), inputs.pop("token")
         decision = Decision(
-            actor=staff_of(request), action=action.name, reason=reason, answers=answers, token=token
+            actor=staff_of(request), action=action.name, reason=reason, inputs=inputs, token=token
         )
         refused = [self._is_refused(request, action, row, decision) for row in rows]
         if all(refused):
@@ -315,15 +315,15 @@ class ReasonedActions(AdminMixin):
             messages.warning(request, f"{name}: {action.label} does not apply.")
             return False
         try:
-            answer = carry_out(action, row, decision)
+            result = carry_out(action, row, decision)
         except SentBefore as repeat:
             messages.warning(request, f"{name}: this page was sent before. {repeat}")
         except DomainError as refusal:
             messages.error(request, f"{name}: {refusal.title}. {refusal.detail}")
             return True
         else:
-            has_markup = isinstance(answer, SafeString)
-            said = format_html("{}: {}", name, answer) if has_markup else f"{name}: {answer}"
+            has_markup = isinstance(result, SafeString)
+            said = format_html("{}: {}", name, result) if has_markup else f"{name}: {result}"
             link = _link_to_request(row, decision) if action.kind else ""
             messages.success(request, format_html("{} {}", said, link) if link else said)
         return False

@@ -100,9 +100,9 @@ class ApprovedForm(AdminMixin):
             request.POST if is_confirmed else None, prefix="why", initial={"token": uuid.uuid4()}
         )
         if is_confirmed and reasons.is_valid():
-            answer = self._ask(request, form, reasons.cleaned_data)
-            if answer is not None:
-                return answer
+            result = self._ask(request, form, reasons.cleaned_data)
+            if result is not None:
+                return result
         return self._approval_page(request, object_id, form, reasons)
 
     def _ask(self, request: HttpRequest, form: Any, why: dict[str, Any]) -> HttpResponse | None:

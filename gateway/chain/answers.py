@@ -26,43 +26,43 @@ _MOST, _MOST_WEI = 2**63 - 1, 2**128
 _FEWEST_USED_BLOCKS = 1.0
 
 
-def quantity(answer: Any) -> int:
+def quantity(response: Any) -> int:
     """Return the number in a response (a QUANTITY of JSON-RPC)."""
-    return _number(answer, "it", _MOST)
+    return _number(response, "it", _MOST)
 
 
-def wei(answer: Any) -> int:
+def wei(response: Any) -> int:
     """Return the amount of wei in a response."""
-    return _number(answer, "it", _MOST_WEI)
+    return _number(response, "it", _MOST_WEI)
 
 
-def octets(answer: Any) -> bytes:
+def octets(response: Any) -> bytes:
     """Return the bytes in a response (DATA of JSON-RPC)."""
-    if not isinstance(answer, str) or not answer.startswith("0x"):
+    if not isinstance(response, str) or not response.startswith("0x"):
         raise MalformedAnswer("it is not hex data")
     try:
-        data = bytes.fromhex(answer[2:])
+        data = bytes.fromhex(response[2:])
     except ValueError as error:
         raise MalformedAnswer("it is not hex data") from error
     # `fromhex` skips spaces between bytes, which are not valid data.
-    if len(answer) != 2 + 2 * len(data):
+    if len(response) != 2 + 2 * len(data):
         raise MalformedAnswer("it is not hex data")
     return data
 
 
-def returned(answer: Any) -> bytes:
+def returned(response: Any) -> bytes:
     """Return a contract's return data; empty if it reverted."""
-    return b"" if isinstance(answer, RpcError) else octets(answer)
+    return b"" if isinstance(response, RpcError) else octets(response)
 
 
-def gas_or_error(answer: Any) -> int | RpcError:
+def gas_or_error(response: Any) -> int | RpcError:
     """Return the estimated gas, or the error with which the execution failed."""
-    return answer if isinstance(answer, RpcError) else quantity(answer)
+    return response if isinstance(response, RpcError) else quantity(response)
 
 
-def returned_or_error(answer: Any) -> bytes | RpcError:
+def returned_or_error(response: Any) -> bytes | RpcError:
     """Return a contract's return data, or the error with which it reverted."""
-    return answer if isinstance(answer, RpcError) else octets(answer)
+    return response if isinstance(response, RpcError) else octets(response)
 
 
 def head(block: Any) -> Head:
@@ -82,17 +82,17 @@ def block_id(block: Any) -> BlockId | None:
     return BlockId(_member(block, "number"), _hash(block, "hash"))
 
 
-def receipt(answer: Any) -> Receipt | None:
+def receipt(response: Any) -> Receipt | None:
     """Return the receipt; None if the node has none."""
-    if answer is None:
+    if response is None:
         return None
     return Receipt(
-        transaction_hash=_hash(answer, "transactionHash"),
-        block_number=_member(answer, "blockNumber"),
-        block_hash=_hash(answer, "blockHash"),
-        succeeded=_member(answer, "status", 1) == 1,
-        gas_used=_member(answer, "gasUsed"),
-        effective_gas_price_wei=_member(answer, "effectiveGasPrice", _MOST_WEI),
+        transaction_hash=_hash(response, "transactionHash"),
+        block_number=_member(response, "blockNumber"),
+        block_hash=_hash(response, "blockHash"),
+        succeeded=_member(response, "status", 1) == 1,
+        gas_used=_member(response, "gasUsed"),
+        effective_gas_price_wei=_member(response, "effectiveGasPrice", _MOST_WEI),
     )
 
 
@@ -136,11 +136,11 @@ class Simulated(NamedTuple):
     most_gas_used: int | None = None
 
 
-def simulated(answer: Any) -> Simulated | RpcError:
+def simulated(response: Any) -> Simulated | RpcError:
     """Return the result of a simulation's only call, or the error in its place."""
-    if isinstance(answer, RpcError):
-        return answer
-    [block] = _only(answer, "it")
+    if isinstance(response, RpcError):
+        return response
+    [block] = _only(response, "it")
     [call] = _only(_any(block, "calls"), "member calls")
     gas_used, succeeded = _member(call, "gasUsed"), _member(call, "status", 1) == 1
     logs = tuple(
@@ -151,28 +151,28 @@ def simulated(answer: Any) -> Simulated | RpcError:
     return Simulated(gas_used, None if succeeded else octets(_any(call, "returnData")), logs, most)
 
 
-def _any(answer: Any, name: str) -> Any:
-    if not isinstance(answer, dict):
+def _any(response: Any, name: str) -> Any:
+    if not isinstance(response, dict):
         raise MalformedAnswer("it is not an object")
-    if name not in answer:
+    if name not in response:
         raise MalformedAnswer(f"member {name} is missing")
-    return answer[name]
+    return response[name]
 
 
-def _member(answer: Any, name: str, most: int = _MOST) -> int:
-    return _number(_any(answer, name), f"member {name}", most)
+def _member(response: Any, name: str, most: int = _MOST) -> int:
+    return _number(_any(response, name), f"member {name}", most)
 
 
-def _hash(answer: Any, name: str) -> str:
-    value = _any(answer, name)
+def _hash(response: Any, name: str) -> str:
+    value = _any(response, name)
     if not isinstance(value, str) or not _HASH.fullmatch(value):
         raise MalformedAnswer(f"member {name} is not a hash")
     return value.lower()
 
 
-def _list(answer: Any, name: str, *, is_optional: bool = False) -> Sequence[Any]:
+def _list(response: Any, name: str, *, is_optional: bool = False) -> Sequence[Any]:
     """Return a list; empty if it is null, as geth reports an empty list of blocks."""
-    value = answer.get(name) if is_optional and isinstance(answer, dict) else _any(answer, name)
+    value = response.get(name) if is_optional and isinstance(response, dict) else _any(response, name)
     if value is not None and not isinstance(value, list):
         raise MalformedAnswer(f"member {name} is not a list")
     return value or ()

@@ -122,13 +122,13 @@ class BatchResponse:
                 self._has_ended = True
                 return len(text)
             try:
-                answer, end = _DECODER.raw_decode(text, at)
+                response, end = _DECODER.raw_decode(text, at)
             except json.JSONDecodeError:
                 self._check_incomplete(text, at)
                 break
             except (ValueError, RecursionError) as error:
                 raise _unreadable(error) from error
-            self._add(answer, end - at)
+            self._add(response, end - at)
             at = end
         return at
 
@@ -147,23 +147,23 @@ class BatchResponse:
         if not is_complete and len(text) <= _SMALL_BYTES:
             return
         try:
-            answer = _DECODER.decode(text)
+            response = _DECODER.decode(text)
         except (ValueError, RecursionError) as error:
             raise _unreadable(error) from error
-        self._refuse(_message_of(answer) or "response is not a batch")
+        self._refuse(_message_of(response) or "response is not a batch")
 
-    def _add(self, answer: Any, size: int) -> None:
-        if not isinstance(answer, dict):
+    def _add(self, response: Any, size: int) -> None:
+        if not isinstance(response, dict):
             raise MalformedAnswer("a response is not an object")
-        place = answer.get("id")
+        place = response.get("id")
         # An error without an id may have the reason if responses are missing.
-        self._refusal = _message_of(answer) or self._refusal
-        if place is None and answer.get("error") is not None:
+        self._refusal = _message_of(response) or self._refusal
+        if place is None and response.get("error") is not None:
             return
         if type(place) is not int or not 0 <= place < len(self._calls) or place in self._values:
             raise MalformedAnswer("the id of a response matches no call")
         call = self._calls[place]
-        self._values[place] = _excess(call, place) if size > call.max_bytes else _value(call, answer)
+        self._values[place] = _excess(call, place) if size > call.max_bytes else _value(call, response)
 
     def _refuse(self, reason: str) -> NoReturn:
         named = _LIMIT.search(reason)
@@ -185,23 +185,23 @@ def oversized_by_contract(call: Call) -> Any:
     return _read(call, OversizedError())
 
 
-def _value(call: Call, answer: dict[str, Any]) -> Any:
-    fields = answer.get("error")
+def _value(call: Call, response: dict[str, Any]) -> Any:
+    fields = response.get("error")
     if fields is None:
-        if "result" not in answer:
+        if "result" not in response:
             return MalformedAnswer("neither a result nor an error", method=call.method)
-        return _read(call, answer["result"])
+        return _read(call, response["result"])
     if not isinstance(fields, dict) or type(fields.get("code")) is not int:
         return MalformedAnswer("error without a code", method=call.method)
-    error = RpcError(code=fields["code"], message=_message_of(answer), data=fields.get("data"))
+    error = RpcError(code=fields["code"], message=_message_of(response), data=fields.get("data"))
     if not call.accepts(error):
         return ErrorAnswer(f"JSON-RPC error {error.code}", method=call.method)
     return _read(call, error)
 
 
-def _read(call: Call, answer: Any) -> Any:
+def _read(call: Call, response: Any) -> Any:
     try:
-        return call.read(answer)
+        return call.read(response)
     except MalformedAnswer as fault:
         return MalformedAnswer(fault.reason, method=call.method)
     except Exception as error:  # noqa: BLE001 - whatever a response makes its reader raise is the node's fault
@@ -212,9 +212,9 @@ def _unreadable(error: Exception) -> MalformedAnswer:
     return MalformedAnswer("nested too deeply" if isinstance(error, RecursionError) else "not JSON")
 
 
-def _message_of(answer: Any) -> str:
+def _message_of(response: Any) -> str:
     """Return the message of an error response; empty if there is none."""
-    fields = answer.get("error") if isinstance(answer, dict) else None
+    fields = response.get("error") if isinstance(response, dict) else None
     message = fields.get("message") if isinstance(fields, dict) else fields
     return message[:_MESSAGE_CHARACTERS] if isinstance(message, str) else ""
 

@@ -109,8 +109,8 @@ class JsonRpcChainClient(Web3Reads):
         return KeyManagerState(code=code, target=contracts.decode_address(target))
 
     def read_pending_owner(self, *, profile: str) -> str | None:
-        (answer,) = self._read(_call(profile, contracts.PENDING_OWNER))
-        owner = contracts.decode_address(answer)
+        (result,) = self._read(_call(profile, contracts.PENDING_OWNER))
+        owner = contracts.decode_address(result)
         return None if owner == _ZERO_ADDRESS else owner
 
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:

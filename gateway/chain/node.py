@@ -117,7 +117,7 @@ class Node:
             NodeFault: the node did not respond, or not correctly; for a while it is tried last, or not at all.
         """
         try:
-            answer = read(self)
+            result = read(self)
         except NodeFault as fault:
             self._note_failure(fault)
             raise
@@ -129,7 +129,7 @@ class Node:
         if self._is_failing:
             self._is_failing = False
             logger.warning("chain node %s responds again", self.name)
-        return answer
+        return result
 
     def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
         """
@@ -162,7 +162,7 @@ class Node:
         Raises:
             NodeFault: the node did not respond, or not correctly.
         """
-        raw = call._replace(read=lambda answer: answer)
+        raw = call._replace(read=lambda result: result)
         try:
             with self._place():
                 (value,) = _all_values(self._timed([raw], self.timeout_seconds))

@@ -132,16 +132,16 @@ class Nodes:
         """
         nodes = self._in_rotation(enough)
         if len(self._nodes) == 1:
-            return [answer for node in nodes if (answer := _answer_of(read, node)) is not None]
+            return [result for node in nodes if (result := _answer_of(read, node)) is not None]
         pending = {node.threads.submit(_answer_of, read, node) for node in nodes}
-        answers: list[Answer] = []
+        results: list[Answer] = []
         ends_at = time.monotonic() + 2 * self._timeout_seconds + CONNECT_SECONDS
         while pending and (left := ends_at - time.monotonic()) > 0:
             done, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
-            answers += [answer for future in done if (answer := future.result()) is not None]
-            if len(answers) >= enough:
+            results += [result for future in done if (result := future.result()) is not None]
+            if len(results) >= enough:
                 ends_at = min(ends_at, time.monotonic() + _GRACE_SECONDS)
-        return answers
+        return results
 
     def _is_contradicted(self, node: Node, call: Call) -> bool:
         """

@@ -54,7 +54,7 @@ def agreed_view(
 
 
 def _decided(
-    answers: Sequence[tuple[Mapping[Key, Value], frozenset[Key]]], keys: Iterable[Key], needed: int
+    results: Sequence[tuple[Mapping[Key, Value], frozenset[Key]]], keys: Iterable[Key], needed: int
 ) -> tuple[dict[Key, Value], frozenset[Key]]:
     """
     Return for each key the value of at least `needed` responses (absence counts as a value), and the undecided keys.
@@ -64,7 +64,7 @@ def _decided(
     decided: dict[Key, Value] = {}
     undecided = set()
     for key in keys:
-        votes = Counter(answer.get(key) for answer, silent in answers if key not in silent)
+        votes = Counter(result.get(key) for result, silent in results if key not in silent)
         value, count = max(votes.items(), key=lambda vote: vote[1], default=(None, 0))
         if count < needed:
             undecided.add(key)

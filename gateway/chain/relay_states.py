@@ -194,8 +194,8 @@ def _single_call(to: str, calldata: bytes) -> Call:
     )
 
 
-def _code_of(answer: Any) -> bytes:
-    return code_answer(answers.octets(answer))
+def _code_of(response: Any) -> bytes:
+    return code_answer(answers.octets(response))
 
 
 def _state(of_query: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
@@ -249,22 +249,22 @@ def _executing(method: str, params: list[Any], read: Callable[[Any], Trial | Non
     return Call(method, params, read, _accepts, max_bytes=answers.TRIAL_BYTES, is_sized_by_contract=True)
 
 
-def _estimated(answer: Any) -> Trial:
-    gas = answers.gas_or_error(answer)
+def _estimated(response: Any) -> Trial:
+    gas = answers.gas_or_error(response)
     return _failed(None, gas) if isinstance(gas, RpcError) else Trial(gas)
 
 
-def _executed(gas_limit: int, answer: Any) -> Trial:
+def _executed(gas_limit: int, response: Any) -> Trial:
     # Only success matters here, not the return data.
-    returned = answers.returned_or_error(answer)
+    returned = answers.returned_or_error(response)
     return _failed(gas_limit, returned) if isinstance(returned, RpcError) else Trial(gas_limit)
 
 
-def _simulated(gas_limit: int, answer: Any) -> Trial | None:
+def _simulated(gas_limit: int, response: Any) -> Trial | None:
     """Return the simulation; None if the node cannot simulate."""
-    if isinstance(answer, RpcError) and answer.code in _UNKNOWN_METHOD:
+    if isinstance(response, RpcError) and response.code in _UNKNOWN_METHOD:
         return None
-    simulated = answers.simulated(answer)
+    simulated = answers.simulated(response)
     if isinstance(simulated, RpcError):
         return _failed(gas_limit, simulated)
     return Trial(
@@ -338,11 +338,11 @@ def _lens_call(queries: Sequence[RelayQuery]) -> Call:
     return Call("eth_call", [fields, _LATEST, _OVERRIDE], read, _accepts)
 
 
-def _lens_answers(count: int, answer: Any) -> list[Sequence[bytes]] | None:
+def _lens_answers(count: int, response: Any) -> list[Sequence[bytes]] | None:
     """Return a lens's results for each query; None if the node does not support lenses."""
-    if isinstance(answer, RpcError):
+    if isinstance(response, RpcError):
         return None
-    of_questions = _read_answers(answers.octets(answer), count)
+    of_questions = _read_answers(answers.octets(response), count)
     return None if of_questions is None else _parts(of_questions, _QUESTIONS)
 
 
@@ -370,11 +370,11 @@ def code_answer(code: bytes) -> bytes:
     )
 
 
-def _code_name(answer: bytes) -> str:
+def _code_name(response: bytes) -> str:
     """Return the name of a contract's code as `signer.contracts.code_name` does; empty without code."""
-    size = int.from_bytes(answer[:_WORD], "big")
+    size = int.from_bytes(response[:_WORD], "big")
     if not size:
         return ""
-    code = answer[2 * _WORD : 2 * _WORD + size]
+    code = response[2 * _WORD : 2 * _WORD + size]
     implementation = implementation_of(code) if size <= _SHOWN_CODE_BYTES else None
-    return implementation or "0x" + answer[_WORD : 2 * _WORD].hex()
+    return implementation or "0x" + response[_WORD : 2 * _WORD].hex()

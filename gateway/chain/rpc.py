@@ -37,8 +37,8 @@ class OversizedError(RpcError):
     message: str = "the response is too large"
 
 
-def _raw(answer: Any) -> Any:
-    return answer
+def _raw(response: Any) -> Any:
+    return response
 
 
 def _no_error(_: RpcError) -> bool:

@@ -120,8 +120,8 @@ def _block(name: str) -> Call:
 def receipt_call(transaction_hash: str) -> Call:
     """Return the call that reads a transaction's receipt; its value is None if the node has none."""
 
-    def read(answer: Any) -> Receipt | None:
-        receipt = answers.receipt(answer)
+    def read(response: Any) -> Receipt | None:
+        receipt = answers.receipt(response)
         if receipt is not None and receipt.transaction_hash != transaction_hash:
             raise MalformedAnswer("member transactionHash is another one")
         return receipt

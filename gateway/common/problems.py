@@ -61,9 +61,9 @@ def to_problem(error: Exception) -> DomainError:
     if isinstance(error, drf.Throttled):
         wait = int(getattr(error, "wait", None) or 1) + 1
         return errors.TooManyRequests(f"Retry after {wait} seconds.", retry_after=wait)
-    for kinds, answer, detail in _TRANSLATIONS:
+    for kinds, make, detail in _TRANSLATIONS:
         if isinstance(error, kinds):
-            return answer(detail)
+            return make(detail)
     if isinstance(error, OperationalError | InterfaceError):
         logger.error("the database refused", exc_info=error)
         return errors.ServiceUnavailable("The database is unavailable. Retry.", retry_after=2)

@@ -86,15 +86,15 @@ def rendered(kind: type[serializers.Serializer[Any]], instance: object, **contex
     return members
 
 
-def json_bytes(answer: dict[str, Any]) -> bytes:
+def json_bytes(response: dict[str, Any]) -> bytes:
     """Return the data as a JSON response."""
-    rendered_answer: bytes = JSONRenderer().render(answer)
+    rendered_answer: bytes = JSONRenderer().render(response)
     return rendered_answer
 
 
-def json_answer(answer: dict[str, Any]) -> HttpResponse:
+def json_answer(response: dict[str, Any]) -> HttpResponse:
     """Return the same response as REST framework's `Response`, without the cost of Django's template responses."""
-    return HttpResponse(json_bytes(answer), content_type="application/json")
+    return HttpResponse(json_bytes(response), content_type="application/json")
 
 
 def _kind_of(data: object) -> str:

@@ -59,8 +59,8 @@ class RequestThreads:
     The thread that was busy last takes the next job, so that few threads keep a database connection.
     """
 
-    def __init__(self, answer: Callable[[Job], None], *, size: int, max_waiting: int) -> None:
-        self._answer, self._size, self._max_waiting = answer, size, max_waiting
+    def __init__(self, handle: Callable[[Job], None], *, size: int, max_waiting: int) -> None:
+        self._handle, self._size, self._max_waiting = handle, size, max_waiting
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Job]] = []
         self._waiting: deque[Job] = deque()
@@ -84,7 +84,7 @@ class RequestThreads:
         inbox: SimpleQueue[Job] = SimpleQueue()
         while True:
             while job is not None:
-                self._answer(job)
+                self._handle(job)
                 with self._lock:
                     job = self._waiting.popleft() if self._waiting else None
                     if job is None:

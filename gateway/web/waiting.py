@@ -119,15 +119,15 @@ class Waiters:
         while self._count:
             await asyncio.sleep(self._limits.interval)
             shown = {changes: frozenset(waiting) for changes, waiting in self._waiting.items() if waiting}
-            for changes, answers in (await loop.run_in_executor(self._thread, _answers, shown)).items():
-                for one, answer in answers.items():
-                    _settle(self._waiting[changes].get(one, ()), answer)
+            for changes, responses in (await loop.run_in_executor(self._thread, _answers, shown)).items():
+                for one, response in responses.items():
+                    _settle(self._waiting[changes].get(one, ()), response)
 
 
-def _settle(changes: Iterable[_Change], answer: bytes | None) -> None:
+def _settle(changes: Iterable[_Change], response: bytes | None) -> None:
     for change in changes:
         if not change.done():
-            change.set_result(answer)
+            change.set_result(response)
 
 
 def _answers(shown: Mapping[Changes, Set[Hashable]]) -> dict[Changes, Mapping[Any, bytes]]:

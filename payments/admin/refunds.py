@@ -86,17 +86,17 @@ class Refundable(AdminMixin):
         if not form.is_valid():
             preview = refunds.preview_of(payout=payout, amount_minor=_sent(request), now=now)
             return self._ask_why(request, preview, form)
-        answers = form.cleaned_data
-        preview = refunds.preview_of(payout=payout, amount_minor=answers["amount_minor"], now=now)
-        if preview.credits != answers["credits"]:
+        inputs = form.cleaned_data
+        preview = refunds.preview_of(payout=payout, amount_minor=inputs["amount_minor"], now=now)
+        if preview.credits != inputs["credits"]:
             messages.warning(
                 request, "Nothing was done: the credits to take back have changed. Review the refund again."
             )
             return self._ask_why(request, preview, RefundForm(initial=_shown(preview)))
-        key = f"staff:{answers['token']}:{REFUND.name}"
+        key = f"staff:{inputs['token']}:{REFUND.name}"
         try:
             approval = refunds.request(
-                preview=preview, actor=staff_of(request), reason=answers["reason"], key=key
+                preview=preview, actor=staff_of(request), reason=inputs["reason"], key=key
             )
         except DomainError as refusal:
             messages.error(request, f"Nothing was done. {refusal.title}. {refusal.detail}")

@@ -95,11 +95,11 @@ class CancelForm(ReasonForm):
 
 def _cancel(row: Subscription, decision: Decision) -> str:
     subscription = subscriptions.cancel(
-        user=row.user, immediately=decision.answers["immediately"], now=clock.now()
+        user=row.user, immediately=decision.inputs["immediately"], now=clock.now()
     )
     return (
         f"It is now {subscription.get_status_display()}."
-        if decision.answers["immediately"]
+        if decision.inputs["immediately"]
         else "It ends with the current period."
     )
 

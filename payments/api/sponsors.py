@@ -94,8 +94,8 @@ class SponsorInvoicesViewSet(SponsorViewSet, GenericViewSet[Payout]):
     @action(detail=False, url_path="invoices")
     def invoices(self, request: Request, name: str) -> Response:
         page = self.paginate_queryset(paid_for_sponsor(self.access.sponsor)) or ()
-        answer = self.get_paginated_response(SponsorInvoiceSerializer(page, many=True).data)
-        return Response(answer.data, headers=PRIVATE)
+        response = self.get_paginated_response(SponsorInvoiceSerializer(page, many=True).data)
+        return Response(response.data, headers=PRIVATE)
 
     @extend_schema(
         operation_id="sponsorInvoice",

@@ -243,8 +243,8 @@ class PageViewSet(ViewSet):
     )
     @action(detail=False)
     def home(self, request: ProfileRequest) -> Response:
-        answer = rendered(HomeSerializer, _home(home_of(user=request.user, now=now())))
-        return Response(answer, headers=PRIVATE)
+        body = rendered(HomeSerializer, _home(home_of(user=request.user, now=now())))
+        return Response(body, headers=PRIVATE)
 
     @extend_schema(
         operation_id="timeline",
@@ -265,11 +265,11 @@ class PageViewSet(ViewSet):
         with reading_from_replica():
             page = timeline_of(user=request.user, before=before, limit=limit)
         query = page.next and urlencode({"limit": limit, "cursor": page.next.text})
-        answer = {
+        body = {
             "next": query and request.build_absolute_uri(f"{request.path}?{query}"),
             "results": [_happening(row) for row in page.rows],
         }
-        return Response(rendered(TimelineSerializer, answer), headers=PRIVATE)
+        return Response(rendered(TimelineSerializer, body), headers=PRIVATE)
 
     @extend_schema(
         operation_id="staffNotes",

@@ -66,12 +66,12 @@ class DashboardViewSet(ViewSet):
     @action(detail=False, url_path="dashboardInfo")
     def info(self, request: ProfileRequest) -> Response:
         dashboard = _recent_dashboard(request.user)
-        answer = rendered(
+        body = rendered(
             DashboardSerializer,
             dashboard_members(dashboard),
             profile_address=request.user.profile_address,
         )
-        return Response(answer, headers=PRIVATE)
+        return Response(body, headers=PRIVATE)
 
     @extend_schema(
         operation_id="account",
@@ -110,8 +110,8 @@ class DashboardViewSet(ViewSet):
     @action(detail=False)
     def profile(self, request: ProfileRequest) -> Response:
         card = profile_cards.card_of(request.user)
-        answer = {"name": card.name if card else "", "picture": profile_cards.picture_uri(card)}
-        return Response(rendered(ProfileResponseSerializer, answer), headers=PRIVATE)
+        body = {"name": card.name if card else "", "picture": profile_cards.picture_uri(card)}
+        return Response(rendered(ProfileResponseSerializer, body), headers=PRIVATE)
 
 
 def _recent_dashboard(user: User) -> Dashboard:
@@ -135,7 +135,7 @@ class ServiceViewSet(ViewSet):
     @action(detail=False, authentication_classes=(), permission_classes=(AllowAny,))
     def service(self, request: Request) -> Response:
         chain = get_chain()
-        answer = {
+        body = {
             "chainId": chain.id,
             "currency": chain.currency,
             "creditWei": str(settings.CREDIT_WEI),
@@ -143,7 +143,7 @@ class ServiceViewSet(ViewSet):
             "relayerUrl": relayer_url(),
             "billingCurrencies": settings.BILLING_CURRENCIES,
         }
-        return Response(answer, headers={"Cache-Control": "public, max-age=300"})
+        return Response(body, headers={"Cache-Control": "public, max-age=300"})
 
 
 class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):

@@ -117,11 +117,11 @@ class Lsp15ViewSet(ViewSet):
             now=clock.now(),
             admit=_admitting(body["address"], request),
         )
-        answer = {"quota": _as_gas(reading.available), "unit": "gas"}
+        result = {"quota": _as_gas(reading.available), "unit": "gas"}
         # LSP-15 lets a server omit both. A wallet would show 0 as a used-up quota, and -1 as a day in 1969.
         if reading.has_period:
-            answer |= {"totalQuota": _as_gas(reading.total), "resetDate": reading.reset_date}
-        return Response(answer)
+            result |= {"totalQuota": _as_gas(reading.total), "resetDate": reading.reset_date}
+        return Response(result)
 
 
 def _as_gas(credits: int) -> int:

@@ -35,7 +35,7 @@ class MemberForm(ReasonForm):
 
 
 def _put_member(row: Sponsor, decision: Decision) -> str:
-    profile, role = decision.answers["profile"], decision.answers["role"]
+    profile, role = decision.inputs["profile"], decision.inputs["role"]
     members.put(sponsor=row, profile_address=profile, role=role)
     return f"{profile} is now a member with the role {role}."
 

@@ -19,7 +19,7 @@ from sponsors.services import funding, policies
 
 
 def _fund(row: Sponsor, decision: Decision) -> str:
-    moved = decision.answers["credits"]
+    moved = decision.inputs["credits"]
     approval = funding.request(
         sponsor=row, credits=moved, key=decision.key(row), actor=decision.actor, reason=decision.reason
     )
@@ -51,7 +51,7 @@ class AlarmForm(ReasonForm):
 
 
 def _set_alarm(row: Sponsor, decision: Decision) -> str:
-    limit = decision.answers["credits"]
+    limit = decision.inputs["credits"]
     funding.set_alarm(row, credits=limit)
     return f"Its alarm is at {limit} credits." if limit else "It has no alarm."
 

@@ -144,13 +144,13 @@ class MemberSignInViewSet(ViewSet):
             raise serializers.ValidationError({"password": error.messages}) from error
         member, phone = email_members.accept(**body)
         address = phone.url_for(f"{member.sponsor.slug}: {member.email}")
-        answer = {
+        result = {
             "sponsor": member.sponsor.slug,
             "email": member.email,
             "key": phone.shown_key,
             "picture": segno.make(address).svg_data_uri(scale=5, border=4, light="white"),
         }
-        return Response(rendered(AcceptedSerializer, answer), headers=PRIVATE)
+        return Response(rendered(AcceptedSerializer, result), headers=PRIVATE)
 
     @extend_schema(
         operation_id="signInSponsorMember",
@@ -174,8 +174,8 @@ class MemberSignInViewSet(ViewSet):
             number=body["code"],
             now=clock.now(),
         )
-        answer = {"token": text, "expiresAt": session.expires_at}
-        return Response(rendered(MemberSessionSerializer, answer), headers=PRIVATE)
+        result = {"token": text, "expiresAt": session.expires_at}
+        return Response(rendered(MemberSessionSerializer, result), headers=PRIVATE)
 
     @extend_schema(
         operation_id="signOutSponsorMember",

@@ -52,9 +52,9 @@ class ExportViewSet(SponsorViewSet):
             raise serializers.ValidationError(faults)
         since, until = _bounds(int(parts[1]), int(parts[2]))
         rows = _KINDS[kind](self.access.sponsor, since=since, until=until)
-        answer = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8", headers=PRIVATE)
-        answer["Content-Disposition"] = f'attachment; filename="{name}-{month}-{kind}.csv"'
-        return answer
+        response = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8", headers=PRIVATE)
+        response["Content-Disposition"] = f'attachment; filename="{name}-{month}-{kind}.csv"'
+        return response
 
 
 def _bounds(year: int, month: int) -> tuple[datetime, datetime]:

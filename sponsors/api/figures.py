@@ -191,7 +191,7 @@ class FiguresViewSet(SponsorViewSet):
         account = sponsor.credit_account
         with reading_from_replica():
             rate = burn_rate_of(sponsor, now=clock.now())
-        answer = {
+        body = {
             "name": sponsor.slug,
             "displayName": sponsor.name,
             "isFrozen": sponsor.is_frozen,
@@ -202,7 +202,7 @@ class FiguresViewSet(SponsorViewSet):
             "dailyUse": rate.daily_use,
             "daysLeft": rate.days_left,
         }
-        return Response(rendered(OverviewSerializer, answer), headers=PRIVATE)
+        return Response(rendered(OverviewSerializer, body), headers=PRIVATE)
 
     @extend_schema(
         operation_id="sponsorPolicies",

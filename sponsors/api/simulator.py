@@ -129,8 +129,8 @@ class SimulatorViewSet(SponsorViewSet):
             gas_price_wei=body["gasPriceWei"],
             voucher_for=body["voucherFor"],
         )
-        answer = rendered(SimulatedSerializer, self._outcome(imagined))
-        return Response(answer, headers=PRIVATE)
+        result = rendered(SimulatedSerializer, self._outcome(imagined))
+        return Response(result, headers=PRIVATE)
 
     def _outcome(self, imagined: ImaginedCall) -> dict[str, Any]:
         refusal: DomainError | None = None

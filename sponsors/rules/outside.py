@@ -16,10 +16,10 @@ def _holding(case: Case) -> Refusal | Question | None:
         return None
     if holding not in case.facts.answers:
         return holding
-    answer = case.facts.answers[holding]
-    if answer is None:
+    response = case.facts.answers[holding]
+    if response is None:
         return Refusal(error=errors.HoldingUnknown, detail="The chain cannot be read at the moment.")
-    return None if answer.is_yes else _not_holding(holding)
+    return None if response.is_yes else _not_holding(holding)
 
 
 def _not_holding(holding: Holding) -> Refusal:
@@ -40,12 +40,12 @@ def _verified(case: Case) -> Refusal | Question | None:
     question = Verification(version.version_id, version.policy, case.part)
     if question not in case.facts.answers:
         return question
-    answer = case.facts.answers[question]
-    if answer is None:
+    response = case.facts.answers[question]
+    if response is None:
         return Refusal(error=errors.VerifierUnknown, detail="The sponsor's verifier gave no valid response.")
-    if not answer.is_yes:
+    if not response.is_yes:
         return Refusal(error=errors.VerifierRefused, detail="The sponsor's verifier refused this call.")
-    most = answer.maximum_credits
+    most = response.maximum_credits
     if most is None or case.part <= most:
         return None
     detail = f"The sponsor's verifier allows {most} credits for this call; {case.part} are needed."

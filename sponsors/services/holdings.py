@@ -31,14 +31,14 @@ def read(holding: Holding, *, profile: str) -> Answer | None:
     try:
         with _chain.place():
             try:
-                answer = Answer(_holds(holding, profile))
+                response = Answer(_holds(holding, profile))
             except NodeUnavailable:
                 _chain.failed()
                 raise
     except (CircuitOpen, NodeUnavailable):
         return None
-    _recent.keep(question, answer)
-    return answer
+    _recent.keep(question, response)
+    return response
 
 
 def _holds(holding: Holding, profile: str) -> bool:

@@ -19,15 +19,15 @@ class Recent(Generic[_Answer]):
 
     def get(self, question: Hashable) -> _Answer | None:
         """Return the response; None if it is missing or expired."""
-        until, answer = self._answers.get(question, (0.0, None))
-        return answer if until > time.monotonic() else None
+        until, response = self._answers.get(question, (0.0, None))
+        return response if until > time.monotonic() else None
 
-    def keep(self, question: Hashable, answer: _Answer) -> None:
+    def keep(self, question: Hashable, response: _Answer) -> None:
         """Store a response."""
         with self._lock:
             # A dictionary keeps insertion order, so the oldest responses come first.
             self._answers.pop(question, None)
-            self._answers[question] = time.monotonic() + self._seconds, answer
+            self._answers[question] = time.monotonic() + self._seconds, response
             while len(self._answers) > _MOST:
                 del self._answers[next(iter(self._answers))]
 

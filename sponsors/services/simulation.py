@@ -43,7 +43,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
     assert offer is not None, "the sponsor has an account"  # noqa: S101 - opened with the sponsor
     if offer.is_frozen:
         raise SponsorFrozen("The sponsor is frozen, so it pays for no calls.", sponsor=sponsor.slug)
-    answers: dict[Question, Answer | None] = {}
+    responses: dict[Question, Answer | None] = {}
     facts = Facts(
         actions=tuple(call.actions),
         profile_since=offer.profile_since,
@@ -52,10 +52,10 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
         now=now,
         listed=frozenset(offer.listed),
         voucher=_good_voucher(sponsor, call) if call.voucher_for else None,
-        answers=answers,
+        answers=responses,
     )
     while (decision := decide(offer.versions, facts, offer.usage)).question is not None:
-        answers[decision.question] = _answer(decision.question, call)
+        responses[decision.question] = _answer(decision.question, call)
     if decision.sponsor_credits > offer.available:
         raise SponsorWithoutCredits(
             f"The call would cost the sponsor {decision.sponsor_credits} credits, and {offer.available} are available.",

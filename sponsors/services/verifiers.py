@@ -62,23 +62,23 @@ def ask(question: Verification, call: AskedCall) -> Answer | None:
     if not _threads().acquire(blocking=False):
         return None
     try:
-        answer = _guarded(verifier, _body(question, call, sponsor=verifier.sponsor.slug))
+        response = _guarded(verifier, _body(question, call, sponsor=verifier.sponsor.slug))
     finally:
         _threads().release()
-    if answer is not None:
-        _recent.keep(key, (question.credits, answer))
-    return answer
+    if response is not None:
+        _recent.keep(key, (question.credits, response))
+    return response
 
 
 def _guarded(verifier: Verifier, body: bytes) -> Answer | None:
     guard = _guard_of(verifier.pk)
     try:
         with guard.place():
-            answer = _asked(verifier, body)
-            if answer is None:
+            response = _asked(verifier, body)
+            if response is None:
                 guard.failed()
                 raise CircuitOpen
-            return answer
+            return response
     except CircuitOpen:
         return None
 
@@ -112,7 +112,7 @@ def _asked(verifier: Verifier, body: bytes) -> Answer | None:
     now, question_id = clock.now(), f"question_{secrets.token_hex(12)}"
     try:
         secret = unseal(verifier.secret, keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)
-        answer = post(
+        response = post(
             verifier.url,
             body=body,
             headers={
@@ -128,7 +128,7 @@ def _asked(verifier: Verifier, body: bytes) -> Answer | None:
         )
     except (AddressRefused, NoAnswer, SealedUnderAnotherKey):
         return None
-    return _answer_in(answer.body) if answer.status == _OK else None
+    return _answer_in(response.body) if response.status == _OK else None
 
 
 def _answer_in(body: bytes) -> Answer | None:

@@ -220,7 +220,7 @@ def _others(field: Any) -> list[Any]:
     return []
 
 
-def _answers(action: ReasonedAction) -> dict[str, Any]:
+def _inputs(action: ReasonedAction) -> dict[str, Any]:
     """Return the fields that the form of the action reads of a completed page."""
     sent: dict[str, Any] = {"reason": "because it is due", "token": str(uuid.uuid4())}
     for name, field in action.form.base_fields.items():
@@ -252,7 +252,7 @@ def test_a_superuser_alone_gains_nothing_by_an_action_without_approval(
         actor=actor,
         action=action.name,
         reason="because it is due",
-        answers=_answers(action),
+        inputs=_inputs(action),
         token=uuid.uuid4(),
     )
     # Also where the page would not offer it.

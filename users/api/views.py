@@ -133,8 +133,8 @@ class SessionViewSet(ViewSet):
     def sessions(self, request: ProfileRequest) -> Response:
         rows = queries.sessions_of(user_id=request.user.pk, now=now())
         current = request.auth.session
-        answer = rendered(serializers.SessionsResponseSerializer, {"sessions": rows}, current=current)
-        return Response(answer, headers=PRIVATE)
+        body = rendered(serializers.SessionsResponseSerializer, {"sessions": rows}, current=current)
+        return Response(body, headers=PRIVATE)
 
     @extend_schema(
         operation_id="authLogoutEverywhere",

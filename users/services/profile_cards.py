@@ -129,12 +129,12 @@ def _fetch(uri: VerifiableUri, most: int) -> bytes:
         content = _inline(rest)
     else:
         url = f"{settings.IPFS_GATEWAY_URL}/{rest.removeprefix('//')}" if scheme == "ipfs" else uri.url
-        answer = public_http.get(
+        response = public_http.get(
             url, seconds=_SECONDS, allowed=public_http.Exceptions(), answer_bytes=most + 1
         )
-        if answer.status != 200:
-            raise NoCard(f"status {answer.status}")
-        content = answer.body
+        if response.status != 200:
+            raise NoCard(f"status {response.status}")
+        content = response.body
     if len(content) > most:
         raise NoCard(f"more than {most} bytes")
     if not uri.is_of(content):

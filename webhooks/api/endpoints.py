@@ -140,5 +140,5 @@ def endpoint_of(access: SponsorAccess, endpoint_id: str) -> Endpoint:
 
 
 def _with_secret(row: Endpoint, secret: str) -> Response:
-    answer = {**SponsorWebhookSerializer(row).data, "secret": secret}
-    return Response(answer, headers=PRIVATE)
+    body = {**SponsorWebhookSerializer(row).data, "secret": secret}
+    return Response(body, headers=PRIVATE)

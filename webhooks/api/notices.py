@@ -90,9 +90,9 @@ def _set(request: ProfileRequest, email: str | None) -> None:
 
 def _answer(user: User) -> dict[str, Any]:
     address = NoticeAddress.objects.filter(user=user).first()
-    answer = {
+    body = {
         "email": address.email if address else None,
         "isConfirmed": bool(address and address.confirmed_at),
         "isAvailable": bool(settings.EMAIL_HOST),
     }
-    return rendered(NoticeEmailAnswerSerializer, answer)
+    return rendered(NoticeEmailAnswerSerializer, body)

@@ -146,7 +146,7 @@ def _posted(message: Message, secrets: list[str], moment: datetime) -> tuple[int
     if not secrets:
         return None, "", "No key decrypts the endpoint's secret."
     try:
-        answer = post(
+        response = post(
             message.endpoint.url,
             body=message.body.encode(),
             headers=signed_headers(message, secrets, moment),
@@ -155,7 +155,7 @@ def _posted(message: Message, secrets: list[str], moment: datetime) -> tuple[int
         )
     except (AddressRefused, NoAnswer) as failure:
         return None, "", str(failure)
-    return answer.status, answer.body.decode(errors="replace").replace("\0", "")[:_SHOWN_LETTERS], ""
+    return response.status, response.body.decode(errors="replace").replace("\0", "")[:_SHOWN_LETTERS], ""
 
 
 def signed_headers(message: Message, secrets: Iterable[str], moment: datetime) -> dict[str, str]:

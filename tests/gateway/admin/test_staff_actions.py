@@ -162,7 +162,7 @@ def test_a_decision_is_about_one_action_on_one_row_of_one_kind(client: Client) -
     token = uuid.uuid4()
 
     def key(action: str, row: Any, token: uuid.UUID = token) -> str:
-        return Decision(actor=actor, action=action, reason="x", answers={}, token=token).key(row)
+        return Decision(actor=actor, action=action, reason="x", inputs={}, token=token).key(row)
 
     keys = [
         key("pause", row),

@@ -1,4 +1,4 @@
-"""Recomputes draws of check-ins: python3 recompute_draws.py < fairness.json, an answer of checkInFairness."""
+"""Recomputes draws of check-ins: python3 recompute_draws.py < fairness.json, a response of checkInFairness."""
 
 import hashlib
 import hmac

@@ -1,5 +1,5 @@
 """
-The chain's values: the chain itself, the answers of nodes, and the client's interface.
+The chain's values: the chain itself, the responses of nodes, and the client's interface.
 
 Addresses are EIP-55 text, hashes lower-case 0x-hex.
 """
@@ -78,7 +78,7 @@ class ProfileState:
     A profile, and whether it accepts one controller's signature.
 
     `profile_code` is empty if there is no contract; `owner` is None if the
-    contract does not answer `owner()`; `permissions` are LSP-6 bits.
+    contract does not return `owner()`; `permissions` are LSP-6 bits.
     """
 
     profile_code: bytes
@@ -89,7 +89,7 @@ class ProfileState:
 
 @dataclass(frozen=True, slots=True)
 class KeyManagerState:
-    """A key manager's code, and the profile that its `target()` returns (None if it does not answer)."""
+    """A key manager's code, and the profile that its `target()` returns (None if it does not respond)."""
 
     code: bytes
     target: str | None
@@ -103,7 +103,7 @@ class RelayQuery:
     `sender` would send `calldata` to the key manager with `gas_limit`. If that is None, the node
     estimates the lowest sufficient limit, up to `gas_cap`. With `compares`, a limit below the cap is also compared with
     the cap, because a contract may catch that an inner call ran out of gas. Without calldata, nothing is simulated:
-    contracts are only read, with limits on gas and on the size of each answer.
+    contracts are only read, with limits on gas and on the size of each response.
     """
 
     profile: str
@@ -156,7 +156,7 @@ class RelayState:
     The state that the preflight of one relay call needs, read in one round trip.
 
     Code names are those that staff vet, empty if there is no contract. `relay_nonce` is the controller's
-    next nonce in that channel, channel bits included; None if the key manager does not answer `getNonce`.
+    next nonce in that channel, channel bits included; None if the key manager does not return `getNonce`.
     The newest block and the tip may be a few seconds old. The tip, in wei per gas, is the median by gas
     of recent blocks; 0 if those blocks were nearly empty.
     """
@@ -220,7 +220,8 @@ class ChainView:
 
     `block_hashes` has the requested heights that the chain has reached; `final` is the newest final block, None
     if it was not requested. `undecided` transactions count as neither mined nor absent for now, because the nodes
-    disagree about them or gave no usable answer. A height, a final block or an account is missing for the same reasons.
+    disagree about them or gave no usable response. A height, a final block or an account is missing for the same
+    reasons.
     """
 
     head: Head
@@ -235,7 +236,7 @@ class ChainView:
         Return a requested account.
 
         Raises:
-            NodeUnavailable: no node, or too few, gave a usable answer about it.
+            NodeUnavailable: no node, or too few, gave a usable response about it.
         """
         if address not in self.accounts:
             raise NodeUnavailable("The chain nodes returned nothing about an account.")
@@ -309,8 +310,8 @@ class ChainClient(Protocol):
     All requests of the service to chain nodes.
 
     Addresses are EIP-55 text, hashes lower-case 0x-hex, as arguments and results. Every
-    method raises `NodeUnavailable` if no node gives a usable answer. A contract that does
-    not answer is not an error; the result is then None, empty or 0.
+    method raises `NodeUnavailable` if no node gives a usable response. A contract that does
+    not respond is not an error; the result is then None, empty or 0.
     """
 
     def chain_id(self) -> int:
@@ -416,7 +417,7 @@ class ChainClient(Protocol):
         """
         Send signed transactions to every node, in order, and return the outcome of each.
 
-        If no node answers, the outcome is `UNREACHABLE`; no network error is raised. Only a quorum can refuse one.
+        If no node responds, the outcome is `UNREACHABLE`; no network error is raised. Only a quorum can refuse one.
         """
         ...
 

@@ -52,7 +52,9 @@ class ExportViewSet(SponsorViewSet):
             raise serializers.ValidationError(faults)
         since, until = _bounds(int(parts[1]), int(parts[2]))
         rows = _KINDS[kind](self.access.sponsor, since=since, until=until)
-        response = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8", headers=PRIVATE)
+        response = StreamingHttpResponse(
+            _lines(rows), content_type="text/csv; charset=utf-8", headers=PRIVATE
+        )
         response["Content-Disposition"] = f'attachment; filename="{name}-{month}-{kind}.csv"'
         return response
 

@@ -89,7 +89,7 @@ def payer_of(
     bill: Bill, offer: Offer | None, answers: Mapping[Question, Answer | None]
 ) -> Sponsorship | Question:
     """
-    Return what the sponsor pays, or a question whose answer its policies need; `answers` has those so far.
+    Return what the sponsor pays, or a question whose response its policies need; `answers` has those so far.
 
     Raises:
         SponsorUnknown, SponsorFrozen, SponsorWithoutCredits: see `sponsors.errors`.
@@ -141,7 +141,7 @@ def payer_of(
 
 def answer_to(question: Question, bill: Bill, *, asked_before: int) -> Answer | None:
     """
-    Return the answer of the chain or of the sponsor's server; None without one.
+    Return the response of the chain or of the sponsor's server; None without one.
 
     Waits for the network, so call it outside any transaction. `asked_before` is the number of the call's questions so
     far; after the maximum, nothing is asked.

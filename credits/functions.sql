@@ -1,4 +1,4 @@
--- How far an account may be below 0: the debt limit of its badge, and never more than the credits that it has kept of
+-- The largest debt of an account: the debt limit of its badge, and never more than the credits that it has kept of
 -- collected money and released earnings. The caller has locked the account in an earlier statement.
 CREATE OR REPLACE FUNCTION credits_debt_limit(of_account bigint, badge_limit bigint) RETURNS bigint
 LANGUAGE sql STABLE AS $$
@@ -185,7 +185,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Deletes holds of calls that were refused before any answer named them.
+-- Deletes holds of calls that were refused before any response named them.
 CREATE OR REPLACE FUNCTION credits_withdraw_holds(holds bigint[]) RETURNS void LANGUAGE sql AS $$
     WITH withdrawn AS (
         DELETE FROM credits_hold WHERE id = ANY(holds) RETURNING account_id, amount

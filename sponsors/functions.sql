@@ -58,7 +58,7 @@ CREATE OR REPLACE FUNCTION sponsors_requests(calls jsonb) RETURNS TABLE (
     JOIN credits_account AS account ON account.sponsor_id = policy.sponsor_id
 $$;
 
--- Why a call is refused whatever it costs others: null, or an outcome of `sponsors_pay`.
+-- The reason to refuse a call regardless of the other calls: null, or an outcome of `sponsors_pay`.
 CREATE OR REPLACE FUNCTION sponsors_refusal_of(
     of_sponsor bigint, of_policy bigint, of_number integer, quoted boolean, of_voucher text, credits bigint,
     most_credits bigint
@@ -107,7 +107,8 @@ END $$;
 -- Has sponsors pay for all of these calls, if all limits and balances allow them together; returns false and changes
 -- nothing otherwise. The caller has locked the sponsors' accounts in an earlier statement.
 --
--- Calls that a sponsor pays wait for its account one after the other, so a batch takes few statements while it has it.
+-- Calls that a sponsor pays wait for its account one after the other, so a batch runs few statements while it holds
+-- that lock.
 CREATE OR REPLACE FUNCTION sponsors_pay_together(calls jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     parts jsonb;
@@ -234,7 +235,7 @@ CREATE OR REPLACE FUNCTION sponsors_recount(holds bigint[]) RETURNS void LANGUAG
       AND usage.user_number = moved.user_number AND usage.begins = moved.begins
 $$;
 
--- Takes back what sponsors hold for calls that were refused after all, named by their users' withdrawn holds.
+-- Withdraws the sponsors' holds of calls that were refused later, named by their users' withdrawn holds.
 CREATE OR REPLACE FUNCTION sponsors_withdraw(holds bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     of_sponsors bigint[];

@@ -8,7 +8,7 @@ JOIN LATERAL (
 JOIN credits_roottree AS tree ON tree.number = root.number
 
 -- name: nodes
--- Hashes of trees, by root and place, in the order in which they are asked for.
+-- Hashes of trees, by root and place, in the requested order.
 SELECT encode(substring(tree.nodes FROM wanted.place * 32 + 1 FOR 32), 'hex')
 FROM unnest(%(roots)s::bigint[], %(places)s::integer[]) WITH ORDINALITY AS wanted (root, place, turn)
 JOIN credits_roottree AS tree ON tree.number = wanted.root

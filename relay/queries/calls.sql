@@ -1,5 +1,5 @@
 -- name: call_rows
--- What the rows say about each call that is submitted: `CallRows`, in the order of the calls. Calls that staff
+-- What the rows contain about each submitted call: `CallRows`, in the order of the calls. Calls that staff
 -- cancelled, or that were cancelled for an unfunded relayer or a lost account nonce, do not count towards the limits,
 -- because their caller did not cause it.
 SELECT @callers_session_state@,

@@ -83,7 +83,7 @@ function alignHeadings() {
   }
 }
 
-// Copy a secret that is shown once. The button tells whether it worked.
+// Copy a secret that is shown once. The button shows whether it worked.
 async function copy(event) {
   const button = event.currentTarget;
   try {

@@ -49,7 +49,7 @@ def request_assignment(
         person=user,
         amount=min(worth, SAFE_INTEGER_MAX),
         payload={},
-        changes={"user": ("nobody", str(user)), "credits before bonuses": ("", f"{worth:,}")},
+        changes={"user": ("none", str(user)), "credits before bonuses": ("", f"{worth:,}")},
     )
 
 

@@ -152,7 +152,7 @@ class Node:
         extra = [CHAIN_ID] if checked and self._chain_id is not None else []
         with self._place():
             values = self._in_pieces(calls, extra, self.timeout_seconds)
-        # The other nodes are asked after this node's place is released, because those requests need places as well.
+        # The other nodes get the request after this node's place is released, because they need places as well.
         return self._attributed(calls, values)
 
     def answers_within_limit(self, call: Call) -> bool | None:

@@ -24,7 +24,7 @@ CHECK_SECONDS = 2.0
 _GRACE_SECONDS = 1.0
 # The maximum number of concurrent probes.
 _MAX_PROBES = 2
-# How many other nodes to ask whether a response is really as large as one node's.
+# How many other nodes are queried about the size of a response that one node calls too large.
 _MOST_WITNESSES = 2
 
 

@@ -59,7 +59,7 @@ def _decided(
     """
     Return for each key the value of at least `needed` responses (absence counts as a value), and the undecided keys.
 
-    Each response comes with the keys about which it says nothing.
+    Each response comes with the keys that it leaves undecided.
     """
     decided: dict[Key, Value] = {}
     undecided = set()

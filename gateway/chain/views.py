@@ -9,7 +9,7 @@ from gateway.chain.rpc import Call, ErrorAnswer, MalformedAnswer, NodeFault
 from gateway.chain.types import AccountState, ChainView, Finality, Head, Receipt
 
 _LATEST = "latest"
-# How often to ask: one URL may lead to several nodes at different heights, and the next one may know more.
+# How often to send the request: one URL may lead to several nodes at different heights, and the next one may know more.
 _ROUNDS = 3
 
 

@@ -1,5 +1,5 @@
 """
-SQL statements that stand in a `.sql` file beside the module that executes them.
+SQL statements in a `.sql` file beside the module that executes them.
 
 Before each statement, the file has a line with its name and a comment that says what it returns and why:
 
@@ -41,7 +41,7 @@ class Statements:
         cls, *, file: str | Path, shared: Mapping[str, str] = MappingProxyType({}), **values: str
     ) -> None:
         """
-        Read the statements of the `.sql` file that stands beside the module (or package) of `file` and has its name.
+        Read the statements of the `.sql` file beside the module (or package) of `file` and has its name.
 
         Each of the `values` must be used; those in `shared` need not be.
 

@@ -145,7 +145,7 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     openCost = serializers.IntegerField(
         source="open_minor",
         allow_null=True,
-        help_text="Amount of the open invoice; 0 without one, null while Stripe cannot be asked.",
+        help_text="Amount of the open invoice; 0 without one, null while Stripe is unreachable.",
     )
     clientSecret = serializers.CharField(
         source="client_secret",

@@ -190,7 +190,7 @@ def _replace_open(*, user: User, key: str, now: datetime) -> None:
     earlier = others.select_related("customer").first()
     if earlier is not None and end(earlier, now=now).status == _Status.PAID:
         raise BillingInProgress(
-            "An earlier purchase was paid just now. Look at the balance, then repeat.", retry_after=2
+            "An earlier purchase was paid just now. Check the balance, then repeat.", retry_after=2
         )
 
 

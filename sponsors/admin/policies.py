@@ -139,7 +139,7 @@ REMOVE_VERIFIER = ReasonedAction(
     label="Remove",
     permission="sponsors.freeze_sponsor",
     effect=lambda row: (
-        "The server is no longer asked, and policies that require its response pay for nothing."
+        "The server gets no more requests, and policies that require its response pay for nothing."
     ),
     run=lambda row, decision: verifiers.remove(row),
     applies_to=lambda row: row.removed_at is None,

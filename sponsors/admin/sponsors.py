@@ -45,7 +45,7 @@ class AlarmForm(ReasonForm):
         max_value=SAFE_INTEGER_MAX,
         required=False,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="Its members are told when fewer credits are left. Empty for never.",
+        help_text="Its members are notified when fewer credits are left. Empty for never.",
     )
     field_order = ("credits", "reason")
 
@@ -61,7 +61,7 @@ SET_ALARM = ReasonedAction(
     label="Set the alarm",
     permission="sponsors.add_sponsor",
     effect=lambda row: (
-        f"Its members hear when {row.name} has fewer credits than this, and when it has them again."
+        f"Its members are notified when {row.name} has fewer credits than this, and when it has them again."
     ),
     run=_set_alarm,
     form=AlarmForm,

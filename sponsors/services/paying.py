@@ -43,7 +43,7 @@ class SponsorChoice:
 @dataclass(frozen=True, slots=True)
 class Bill:
     """
-    A call that somebody must pay for: at most `credits`, at `gas_price_wei`.
+    A call that needs a payer: at most `credits`, at `gas_price_wei`.
 
     A quote has named `quoted_version`, the version of a policy that alone may then pay; otherwise `choice` has the
     sponsor.

@@ -168,9 +168,9 @@ def create_secret(verifier: Verifier) -> str:
 
 
 def remove(verifier: Verifier) -> str:
-    """Stop asking the verifier; return the outcome as a sentence."""
+    """Stop using the verifier; return the outcome as a sentence."""
     Verifier.objects.filter(pk=verifier.pk, removed_at=None).update(removed_at=clock.now())
-    return f"{verifier.url} is no longer asked. Policies that require its response pay for nothing."
+    return f"{verifier.url} gets no more requests. Policies that require its response pay for nothing."
 
 
 def reseal_secrets() -> Resealed:

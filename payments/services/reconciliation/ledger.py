@@ -150,6 +150,6 @@ def _operations(window: Window) -> Iterator[Finding]:
         yield Finding(
             rule=Rule.OPERATION_UNFINISHED,
             have=f"{operation.kind} pending since {operation.created_at:%Y-%m-%d %H:%M}",
-            wanted="not asked",
+            wanted="unknown",
             ids={"operation": str(operation.pk), "user": str(operation.user_id)},
         )

@@ -65,7 +65,7 @@ def _calls(services: Services, callers: Callers, *, channel: int = 0) -> list[Re
     return [sign_call(services=services, profile=profile, channel=channel) for _, profile in callers]
 
 
-def test_a_batch_asks_the_node_once_and_stores_each_call_with_its_own_bytes(
+def test_a_batch_sends_one_request_and_stores_each_call_with_its_own_bytes(
     services: Services, callers: Callers, node: FaultyClient
 ) -> None:
     calls = _calls(services, callers)
@@ -104,7 +104,7 @@ def test_calls_that_are_refused_fail_no_other_and_leave_nothing(services: Servic
     assert find_differences() == []
 
 
-def test_an_account_is_opened_for_whoever_has_none(
+def test_an_account_is_opened_for_each_user_without_one(
     services: Services, callers: Callers, trusted: None
 ) -> None:
     _, profile = callers[0]
@@ -115,7 +115,7 @@ def test_an_account_is_opened_for_whoever_has_none(
     assert CreditAccount.objects.get(user=nobody).balance == 0
 
 
-def test_a_call_for_which_the_node_is_asked_again_holds_up_nobody(
+def test_a_call_that_needs_a_second_node_request_does_not_delay_others(
     services: Services, callers: Callers, node: FaultyClient
 ) -> None:
     (first, profile), (second, other) = random.sample(callers, 2)
@@ -146,7 +146,7 @@ def test_calls_of_one_channel_are_accepted_one_after_the_other(services: Service
     assert Attempt.objects.get().transaction_hash == first.result
 
 
-def test_what_comes_again_goes_before_what_is_new(services: Services, callers: Callers) -> None:
+def test_repeated_calls_are_handled_before_new_ones(services: Services, callers: Callers) -> None:
     user, profile = random.choice(callers)
     first, second, third = (begin(user, sign_call(services=services, profile=profile)) for _ in range(3))
     pass_together(first, second)
@@ -185,7 +185,7 @@ def test_one_pass_refuses_one_call_repeats_one_and_has_a_sponsor_pay_for_one(
     assert find_differences() == []
 
 
-def test_nothing_is_accepted_for_those_who_have_left(services: Services, callers: Callers) -> None:
+def test_calls_of_disconnected_callers_are_not_accepted(services: Services, callers: Callers) -> None:
     progresses = [
         begin(user, call) for (user, _), call in zip(callers, _calls(services, callers), strict=True)
     ]
@@ -198,7 +198,7 @@ def test_nothing_is_accepted_for_those_who_have_left(services: Services, callers
     assert CreditHold.objects.count() == len(staying)
 
 
-def test_while_no_node_answers_what_was_approved_before_is_accepted(
+def test_during_a_node_outage_previously_approved_calls_are_accepted(
     services: Services, callers: Callers
 ) -> None:
     (user, profile), (other, others_profile) = random.sample(callers, 2)
@@ -214,7 +214,7 @@ def test_while_no_node_answers_what_was_approved_before_is_accepted(
     assert not RelayTransaction.objects.filter(user=other).exists()
 
 
-def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
+def test_a_call_already_accepted_for_another_account_is_refused(
     services: Services, callers: Callers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (_calls(services, callers[:1])[0] for _ in range(2))
@@ -231,7 +231,7 @@ def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
     assert isinstance(outcome, RelayNonceTaken)
 
 
-def test_account_nonces_that_are_left_go_to_as_many_calls(
+def test_the_remaining_account_nonces_go_to_the_same_number_of_calls(
     services: Services, callers: Callers, settings: Settings
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 100

@@ -136,13 +136,13 @@ class SignerClient:
             connection = self._persistent.connection = self._connection()
         try:
             try:
-                return _answer(connection, method, path, body)
+                return _response(connection, method, path, body)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
                 connection.close()
                 if not was_open:
                     raise
                 connection = self._persistent.connection = self._connection()
-                return _answer(connection, method, path, body)
+                return _response(connection, method, path, body)
         except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
             raise SignerAway(type(error).__name__) from error
@@ -158,7 +158,7 @@ class SignerClient:
         )
 
 
-def _answer(connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> bytes:
+def _response(connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> bytes:
     connection.request(method, path, body)
     response = connection.getresponse()
     text = response.read()

@@ -36,16 +36,16 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
         if self.path != "/sign" or not length.isdecimal() or int(length) > _MAX_BODY_BYTES:
-            self._answer(400, b"")
+            self._respond(400, b"")
             return
         try:
             requests = read_requests(self.rfile.read(int(length)))
             if len(requests) > _MAX_TRANSACTIONS:
                 raise ValueError("too many transactions")
         except ValueError:
-            self._answer(400, b"")
+            self._respond(400, b"")
             return
-        self._answer(200, write_outcomes(self.server.service.sign(requests, is_wanted=self._is_connected)))
+        self._respond(200, write_outcomes(self.server.service.sign(requests, is_wanted=self._is_connected)))
 
     def _is_connected(self) -> bool:
         """Return whether the caller still waits. It sends one request at a time, so any input now is a disconnect."""
@@ -56,16 +56,16 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         service = self.server.service
         if self.path == "/keys":
-            self._answer(200, write_keys(service.keys()))
+            self._respond(200, write_keys(service.keys()))
         elif self.path == "/health":
             service.signed_ever()
-            self._answer(200, b"ok\n", "text/plain")
+            self._respond(200, b"ok\n", "text/plain")
         elif self.path == "/metrics":
-            self._answer(200, _metrics(service).encode(), "text/plain; version=0.0.4")
+            self._respond(200, _metrics(service).encode(), "text/plain; version=0.0.4")
         else:
-            self._answer(404, b"")
+            self._respond(404, b"")
 
-    def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
+    def _respond(self, status: int, body: bytes, kind: str = "application/json") -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

@@ -94,17 +94,17 @@ BONUS_RANGES = {
 _AMOUNT_RANGES = {"maxExperience": 250, "minExperience": 20, "maxCredits": 120, "minCredits": 10}
 
 
-def _answer(name: str, value: dict[str, Any]) -> OpenApiExample:
+def _response(name: str, value: dict[str, Any]) -> OpenApiExample:
     return OpenApiExample(name, response_only=True, status_codes=["200"], value=value)
 
 
-DROPS_EXAMPLES = [_answer("A subscriber", {**BONUS_RANGES, **_AMOUNT_RANGES})]
+DROPS_EXAMPLES = [_response("A subscriber", {**BONUS_RANGES, **_AMOUNT_RANGES})]
 EXECUTE_EXAMPLES = [
-    _answer("Credits", {"result": _RESULTS[2], "possibleResults": _RESULTS}),
-    _answer("A bonus", {"result": _RESULTS[4], "possibleResults": _RESULTS}),
+    _response("Credits", {"result": _RESULTS[2], "possibleResults": _RESULTS}),
+    _response("A bonus", {"result": _RESULTS[4], "possibleResults": _RESULTS}),
 ]
 FAIRNESS_EXAMPLES = [
-    _answer(
+    _response(
         "One draw to verify",
         {
             "profileAddress": _PROFILE,

@@ -84,30 +84,30 @@ _REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PostbackResponse:
     """The status and the text of a response that the network expects."""
 
     status: int
     body: str = ""
 
-    def because(self, reason: object) -> "Answer":
+    def because(self, reason: object) -> "PostbackResponse":
         """Append the reason, unless the network expects a fixed text."""
-        return Answer(self.status, f"{self.body}: {reason}" if self.body == _REFUSED else self.body)
+        return PostbackResponse(self.status, f"{self.body}: {reason}" if self.body == _REFUSED else self.body)
 
-    def about(self, event: PostbackEvent) -> "Answer":
-        return Answer(self.status, self.body.replace("{event_id}", event.external_id))
+    def about(self, event: PostbackEvent) -> "PostbackResponse":
+        return PostbackResponse(self.status, self.body.replace("{event_id}", event.external_id))
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class PostbackResponses:
     """The responses: handled, refused permanently, and retry later."""
 
-    ok: Answer
-    reject: Answer
-    retry: Answer = Answer(503, "try again later")
+    ok: PostbackResponse
+    reject: PostbackResponse
+    retry: PostbackResponse = PostbackResponse(503, "try again later")
 
 
-OK_OR_400 = Answers(ok=Answer(200, "OK"), reject=Answer(400, _REFUSED))
+OK_OR_400 = PostbackResponses(ok=PostbackResponse(200, "OK"), reject=PostbackResponse(400, _REFUSED))
 
 
 class Adapter(Protocol):
@@ -117,7 +117,7 @@ class Adapter(Protocol):
     title: ClassVar[str]
     kind: ClassVar[EntrySource]
     covers: ClassVar[frozenset[str]]
-    answers: ClassVar[Answers] = OK_OR_400
+    responses: ClassVar[PostbackResponses] = OK_OR_400
     methods: ClassVar[frozenset[str]] = frozenset({"GET"})
     # Maximum difference of a signed time from now.
     max_age: ClassVar[timedelta | None] = None

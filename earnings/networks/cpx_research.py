@@ -7,10 +7,10 @@ from credits.models import EntrySource
 from earnings.models import PostbackKind
 from earnings.networks.base import (
     Adapter,
-    Answer,
-    Answers,
     PostbackEvent,
     PostbackRefused,
+    PostbackResponse,
+    PostbackResponses,
     RawRequest,
     SignedFields,
 )
@@ -39,7 +39,9 @@ class CpxResearch(Adapter):
     title: ClassVar = "CPX Research"
     kind: ClassVar = EntrySource.SURVEYS
     covers: ClassVar = frozenset({"external_id"})
-    answers: ClassVar = Answers(ok=Answer(200, "ok"), reject=Answer(400, "refused"))
+    responses: ClassVar = PostbackResponses(
+        ok=PostbackResponse(200, "ok"), reject=PostbackResponse(400, "refused")
+    )
     template: ClassVar = (
         "status={status}&trans_id={trans_id}&user_id={user_id}&amount_local={amount_local}"
         "&amount_usd={amount_usd}&type={type}&hash={secure_hash}"

@@ -12,10 +12,10 @@ from typing import ClassVar
 from credits.models import EntrySource
 from earnings.networks.base import (
     Adapter,
-    Answer,
-    Answers,
     PostbackEvent,
     PostbackRefused,
+    PostbackResponse,
+    PostbackResponses,
     RawRequest,
     SignedFields,
 )
@@ -41,7 +41,9 @@ class LevelPlay(Adapter):
     title: ClassVar = "Unity LevelPlay"
     kind: ClassVar = EntrySource.VIDEO_ADS
     covers: ClassVar = frozenset({"external_id", "user", "amount", "occurred_at"})
-    answers: ClassVar = Answers(ok=Answer(200, "{event_id}:OK"), reject=Answer(400, "refused"))
+    responses: ClassVar = PostbackResponses(
+        ok=PostbackResponse(200, "{event_id}:OK"), reject=PostbackResponse(400, "refused")
+    )
     # The network retries for 24 hours, then daily for a week.
     max_age: ClassVar = timedelta(days=9)
     template: ClassVar = (

@@ -10,10 +10,10 @@ from typing import ClassVar
 from credits.models import EntrySource
 from earnings.networks.base import (
     Adapter,
-    Answer,
-    Answers,
     PostbackEvent,
     PostbackRefused,
+    PostbackResponse,
+    PostbackResponses,
     RawRequest,
     SignedFields,
 )
@@ -30,7 +30,9 @@ class Tapjoy(Adapter):
     title: ClassVar = "Tapjoy"
     kind: ClassVar = EntrySource.OFFERWALL
     covers: ClassVar = frozenset({"external_id", "user", "amount"})
-    answers: ClassVar = Answers(ok=Answer(200, "OK"), reject=Answer(403, "refused"))
+    responses: ClassVar = PostbackResponses(
+        ok=PostbackResponse(200, "OK"), reject=PostbackResponse(403, "refused")
+    )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         given = parameters(request.query)

@@ -6,7 +6,14 @@ from typing import ClassVar
 
 from credits.models import EntrySource
 from earnings.models import PostbackKind
-from earnings.networks.base import Adapter, Answer, Answers, PostbackEvent, RawRequest, SignedFields
+from earnings.networks.base import (
+    Adapter,
+    PostbackEvent,
+    PostbackResponse,
+    PostbackResponses,
+    RawRequest,
+    SignedFields,
+)
 from earnings.networks.parameters import event_of, flag
 from earnings.networks.signatures import base64url_hmac, signed_url
 
@@ -18,7 +25,7 @@ class TheoremReach(Adapter):
     title: ClassVar = "TheoremReach"
     kind: ClassVar = EntrySource.SURVEYS
     covers: ClassVar = frozenset({"external_id", "user", "amount"})
-    answers: ClassVar = Answers(ok=Answer(200, "1"), reject=Answer(400, "0"))
+    responses: ClassVar = PostbackResponses(ok=PostbackResponse(200, "1"), reject=PostbackResponse(400, "0"))
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(base64url_hmac, "sha1"))

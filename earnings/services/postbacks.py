@@ -18,11 +18,11 @@ from earnings.models import WORTHLESS, AdNetwork, Postback, PostbackKind, Postba
 from earnings.networks import ADAPTERS
 from earnings.networks.base import (
     Adapter,
-    Answer,
     MacroNotReplaced,
     PostbackEvent,
     PostbackPostponed,
     PostbackRefused,
+    PostbackResponse,
     RawRequest,
     check_freshness,
 )
@@ -42,7 +42,7 @@ PURGE_BATCH = 2_000
 _KEPT_DAYS = 400
 
 
-def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = "") -> Answer:
+def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = "") -> PostbackResponse:
     """
     Verify a postback, store it with its effects, and return the response that the network expects.
 
@@ -57,11 +57,11 @@ def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = 
         event, user = verify(adapter, network, request, now=now)
     except PostbackPostponed as reason:
         logger.error("a postback of %s is postponed: %s", slug, reason)
-        return adapter.answers.retry
+        return adapter.responses.retry
     except PostbackRefused as reason:
         logger.warning("a postback of %s is refused: %s", slug, reason)
         is_known = isinstance(reason, MacroNotReplaced)
-        return adapter.answers.reject.because(reason) if is_known else adapter.answers.reject
+        return adapter.responses.reject.because(reason) if is_known else adapter.responses.reject
     record(
         VerifiedEvent(
             network=network,
@@ -73,7 +73,7 @@ def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = 
             request_id=request_id,
         )
     )
-    return adapter.answers.ok.about(event)
+    return adapter.responses.ok.about(event)
 
 
 def _find_network(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:

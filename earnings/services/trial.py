@@ -25,7 +25,7 @@ class AcceptedPostback(NamedTuple):
     credits: int
     # The same postback, if it was received before.
     first: Postback | None
-    answer: str
+    response: str
 
     def details(self) -> list[tuple[str, str]]:
         """Return the values by label, without missing ones."""
@@ -41,7 +41,7 @@ class AcceptedPostback(NamedTuple):
             ("payout in USD", "" if event.payout_usd is None else f"{event.payout_usd:f}"),
             ("at, by the network's clock", occurred_at),
             ("received before", first.get_state_display() if first else "no"),
-            ("response", self.answer),
+            ("response", self.response),
         ]
         return [(label, value) for label, value in values if value]
 
@@ -88,7 +88,7 @@ def try_postback(
         user=user,
         credits=earned_credits(amount=abs(event.amount), rate=network.rate, bonus=Decimal(0)),
         first=first,
-        answer=adapter.answers.ok.about(event).body,
+        response=adapter.responses.ok.about(event).body,
     )
     if user is None and event.is_about_credits:
         return TrialResult("It would be stored without a credit: it names no user's reference.", accepted)

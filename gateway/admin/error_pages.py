@@ -17,28 +17,28 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the page for a missing permission; Django's handler403."""
     problem = errors.PermissionDenied("You do not have permission.")
     text = "If you need access for your work, ask a superuser."
-    return _answer(request, problem, "Your roles do not allow this", text)
+    return _response(request, problem, "Your roles do not allow this", text)
 
 
 def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the page for an unknown path or a missing row; Django's handler404."""
     problem = errors.NotFound("There is nothing at this address.")
     text = "The row may have been deleted, or the URL is mistyped."
-    return _answer(request, problem, "Page not found", text)
+    return _response(request, problem, "Page not found", text)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Return the page for an unhandled exception, which Django has logged; Django's handler500."""
     problem = errors.InternalError("The error was logged. Give the requestId to support.")
     text = "The error was logged. Your action may have been carried out: check the row's history before you repeat it."
-    return _answer(request, problem, "Internal error", text)
+    return _response(request, problem, "Internal error", text)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Return the page for a form from another site or an earlier login; Django's CSRF_FAILURE_VIEW."""
     problem = errors.PermissionDenied("The form comes from another site, or it has expired.")
     text = "Nothing was done. Go back, reload the page and submit the form again."
-    return _answer(request, problem, "This form has expired", text)
+    return _response(request, problem, "This form has expired", text)
 
 
 def locked_out(
@@ -58,7 +58,7 @@ def locked_out(
     return response
 
 
-def _answer(request: HttpRequest, problem: DomainError, title: str, text: str) -> HttpResponse:
+def _response(request: HttpRequest, problem: DomainError, title: str, text: str) -> HttpResponse:
     if settings.WEB_SERVES != "service" and request.path.startswith(reverse("admin:index")):
         return _page(request, problem.status, title, text)
     return json_problem(problem)

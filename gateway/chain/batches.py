@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 from gateway.chain.rpc import (
     BatchRefused,
     Call,
-    ErrorAnswer,
-    MalformedAnswer,
+    ErrorResponse,
+    MalformedResponse,
     NodeFault,
     OversizedError,
     RpcError,
@@ -63,7 +63,7 @@ class BatchResponse:
 
         Raises:
             TooLarge: a response, or the whole body, is too large.
-            MalformedAnswer, BatchRefused: see `values`.
+            MalformedResponse, BatchRefused: see `values`.
         """
         self._pieces.append(piece)
         self._size += len(piece)
@@ -81,12 +81,12 @@ class BatchResponse:
         If a contract may have caused an oversized response, its value is `TooLarge`, even if the node is at fault.
 
         Raises:
-            MalformedAnswer: the body is not the response to this batch.
+            MalformedResponse: the body is not the response to this batch.
             BatchRefused: responses are missing.
         """
         self._parse(is_complete=True)
         if not self._has_ended:
-            raise MalformedAnswer("response is cut off")
+            raise MalformedResponse("response is cut off")
         if len(self._values) < len(self._calls):
             self._refuse(self._refusal or "responses are missing")
         return [self._values[place] for place in range(len(self._calls))]
@@ -96,9 +96,9 @@ class BatchResponse:
             text = self._rest + self._decoder.decode(b"".join(self._pieces), is_complete)
             self._pieces, self._waiting = [], 0
             at = self._begin(text, is_complete=is_complete)
-            self._rest = text[self._answers_from(text, at) :]
+            self._rest = text[self._responses_from(text, at) :]
         except UnicodeDecodeError as error:
-            raise MalformedAnswer("not UTF-8") from error
+            raise MalformedResponse("not UTF-8") from error
 
     def _begin(self, text: str, *, is_complete: bool) -> int:
         """Return where the first response begins."""
@@ -110,7 +110,7 @@ class BatchResponse:
         self._has_begun = True
         return at + 1
 
-    def _answers_from(self, text: str, at: int) -> int:
+    def _responses_from(self, text: str, at: int) -> int:
         """Take the complete responses from `at` on; return where the first incomplete one begins."""
         while self._has_begun:
             at = _skip(text, at)
@@ -118,7 +118,7 @@ class BatchResponse:
                 break
             if text[at] == "]" or self._has_ended:
                 if self._has_ended or _skip(text, at + 1) < len(text):
-                    raise MalformedAnswer("not JSON")
+                    raise MalformedResponse("not JSON")
                 self._has_ended = True
                 return len(text)
             try:
@@ -138,7 +138,7 @@ class BatchResponse:
         # Some nodes write the id last; then assume the order of the calls, which nearly all nodes keep.
         place = int(named.group(1)) if named else len(self._values)
         if place >= len(self._calls) or place in self._values:
-            raise MalformedAnswer("the id of a response matches no call")
+            raise MalformedResponse("the id of a response matches no call")
         call = self._calls[place]
         if len(text) - at > call.max_bytes:
             raise _excess(call, place)
@@ -154,14 +154,14 @@ class BatchResponse:
 
     def _add(self, response: Any, size: int) -> None:
         if not isinstance(response, dict):
-            raise MalformedAnswer("a response is not an object")
+            raise MalformedResponse("a response is not an object")
         place = response.get("id")
         # An error without an id may have the reason if responses are missing.
         self._refusal = _message_of(response) or self._refusal
         if place is None and response.get("error") is not None:
             return
         if type(place) is not int or not 0 <= place < len(self._calls) or place in self._values:
-            raise MalformedAnswer("the id of a response matches no call")
+            raise MalformedResponse("the id of a response matches no call")
         call = self._calls[place]
         self._values[place] = _excess(call, place) if size > call.max_bytes else _value(call, response)
 
@@ -175,9 +175,9 @@ def _excess(call: Call, place: int) -> NodeFault:
     return TooLarge(place) if call.is_sized_by_contract else oversized_by_node(call)
 
 
-def oversized_by_node(call: Call) -> MalformedAnswer:
+def oversized_by_node(call: Call) -> MalformedResponse:
     """Return the fault of a node whose response is larger than this call allows."""
-    return MalformedAnswer(f"the response is larger than {call.max_bytes} bytes", method=call.method)
+    return MalformedResponse(f"the response is larger than {call.max_bytes} bytes", method=call.method)
 
 
 def oversized_by_contract(call: Call) -> Any:
@@ -189,27 +189,27 @@ def _value(call: Call, response: dict[str, Any]) -> Any:
     fields = response.get("error")
     if fields is None:
         if "result" not in response:
-            return MalformedAnswer("neither a result nor an error", method=call.method)
+            return MalformedResponse("neither a result nor an error", method=call.method)
         return _read(call, response["result"])
     if not isinstance(fields, dict) or type(fields.get("code")) is not int:
-        return MalformedAnswer("error without a code", method=call.method)
+        return MalformedResponse("error without a code", method=call.method)
     error = RpcError(code=fields["code"], message=_message_of(response), data=fields.get("data"))
     if not call.accepts(error):
-        return ErrorAnswer(f"JSON-RPC error {error.code}", method=call.method)
+        return ErrorResponse(f"JSON-RPC error {error.code}", method=call.method)
     return _read(call, error)
 
 
 def _read(call: Call, response: Any) -> Any:
     try:
         return call.read(response)
-    except MalformedAnswer as fault:
-        return MalformedAnswer(fault.reason, method=call.method)
+    except MalformedResponse as fault:
+        return MalformedResponse(fault.reason, method=call.method)
     except Exception as error:  # noqa: BLE001 - whatever a response makes its reader raise is the node's fault
-        return MalformedAnswer(f"unreadable ({type(error).__name__})", method=call.method)
+        return MalformedResponse(f"unreadable ({type(error).__name__})", method=call.method)
 
 
-def _unreadable(error: Exception) -> MalformedAnswer:
-    return MalformedAnswer("nested too deeply" if isinstance(error, RecursionError) else "not JSON")
+def _unreadable(error: Exception) -> MalformedResponse:
+    return MalformedResponse("nested too deeply" if isinstance(error, RecursionError) else "not JSON")
 
 
 def _message_of(response: Any) -> str:

@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from gateway.chain import answers, contracts, lsp6, node_errors
+from gateway.chain import contracts, lsp6, node_errors, responses
 from gateway.chain.config import get_chain
 from gateway.chain.errors import (
     RETRY_AFTER_SECONDS,
     CallReverted,
     NodeUnavailable,
-    answer_too_large,
-    no_answer,
+    no_node_responds,
+    result_too_large,
 )
 from gateway.chain.fees import follower_gas
-from gateway.chain.node import CHAIN_ID, NEWEST_BLOCK, Answer, Node
+from gateway.chain.node import CHAIN_ID, NEWEST_BLOCK, Node, Result
 from gateway.chain.node_checks import NodeChecks
 from gateway.chain.nodes import ANY_CHAIN, CHECK_SECONDS, NodeLimits, Nodes
 from gateway.chain.quorum import agreed_outcome, agreed_view
@@ -135,7 +135,7 @@ class JsonRpcChainClient(Web3Reads):
             profile=profile, controller=controller, payload=payload
         )
         verified, verifying, executing = self._read(
-            _call(key_manager, verification, answers.returned_or_error, gas=gas_cap),
+            _call(key_manager, verification, responses.returned_or_error, gas=gas_cap),
             _estimate(_ZERO_ADDRESS, key_manager, verification, gas_cap),
             _estimate(key_manager, profile, payload, gas_cap),
         )
@@ -179,7 +179,7 @@ class JsonRpcChainClient(Web3Reads):
 
     def read_pending_nonces(self, *, accounts: Sequence[str]) -> dict[str, int]:
         calls = [
-            Call("eth_getTransactionCount", [account, _PENDING], answers.quantity) for account in accounts
+            Call("eth_getTransactionCount", [account, _PENDING], responses.quantity) for account in accounts
         ]
         by_node = self._quorum_of(lambda node: node.batch(calls, checked=True))
         # Raw transactions go to every node, and any node may have lost its pool, so the highest number counts.
@@ -207,14 +207,14 @@ class JsonRpcChainClient(Web3Reads):
     def _send(self, calls: Sequence[Call]) -> list[SendOutcome]:
         by_node = self.pool.read_each(lambda node: node.batch(calls, checked=True), enough=1)
         if not by_node:
-            raise no_answer()
+            raise no_node_responds()
         return [agreed_outcome(outcomes, needed=self._quorum) for outcomes in zip(*by_node, strict=True)]
 
-    def _quorum_of(self, read: Callable[[Node], Answer]) -> list[Answer]:
+    def _quorum_of(self, read: Callable[[Node], Result]) -> list[Result]:
         """Return the responses of the nodes that responded; raise NodeUnavailable if they are fewer than the quorum."""
         by_node = self.pool.read_each(read, enough=self._quorum)
         if not by_node:
-            raise no_answer()
+            raise no_node_responds()
         if len(by_node) < self._quorum:
             raise NodeUnavailable(
                 f"{len(by_node)} of {len(self.pool)} chain nodes respond, and {self._quorum} must agree.",
@@ -228,18 +228,18 @@ class JsonRpcChainClient(Web3Reads):
 
 def _unreverted(reply: Any) -> Any:
     if isinstance(reply, OversizedError):
-        raise answer_too_large()
+        raise result_too_large()
     if isinstance(reply, RpcError):
         raise CallReverted(node_errors.revert_data(reply))
     return reply
 
 
 def _code(address: str) -> Call:
-    return Call("eth_getCode", [address, _LATEST], answers.octets, max_bytes=answers.CODE_BYTES)
+    return Call("eth_getCode", [address, _LATEST], responses.octets, max_bytes=responses.CODE_BYTES)
 
 
 def _call(
-    to: str, calldata: bytes, read: Callable[[Any], Any] = answers.returned, *, gas: int = READ_GAS
+    to: str, calldata: bytes, read: Callable[[Any], Any] = responses.returned, *, gas: int = READ_GAS
 ) -> Call:
     fields = {"to": to, "data": "0x" + calldata.hex(), "gas": hex(gas)}
     return Call("eth_call", [fields, _LATEST], read, node_errors.is_call_error, is_sized_by_contract=True)
@@ -250,7 +250,7 @@ def _estimate(sender: str, to: str, calldata: bytes, gas_cap: int) -> Call:
     return Call(
         "eth_estimateGas",
         [fields, _LATEST],
-        answers.gas_or_error,
+        responses.gas_or_error,
         node_errors.is_call_error,
         is_sized_by_contract=True,
     )

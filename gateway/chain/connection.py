@@ -59,7 +59,7 @@ class NodeConnection:
         Raises:
             HttpFault: the node did not respond completely in time, or with a status other than 200.
             BatchRefused: the node did not respond to all calls; a smaller batch may succeed.
-            TooLarge, MalformedAnswer: the response is too large, or is not a response to this batch.
+            TooLarge, MalformedResponse: the response is too large, or is not a response to this batch.
         """
         try:
             return self._post(request_body(calls), lambda: BatchResponse(calls))

@@ -29,7 +29,7 @@ class SignerUnavailable(DomainError):
     code, title, status, retryable = "signer-unavailable", "The call cannot be signed now", 503, True
 
 
-def no_answer() -> NodeUnavailable:
+def no_node_responds() -> NodeUnavailable:
     """Return the error for a request that no node responds."""
     return NodeUnavailable("No chain node responds. Repeat the request.", retry_after=RETRY_AFTER_SECONDS)
 
@@ -215,15 +215,15 @@ class TargetReverted(CallRefused):
     code, title = "target-reverted", "The called contract reverts"
 
 
-class AnswerTooLarge(CallRefused):
+class ResultTooLarge(CallRefused):
     """The called contract returns or reverts with more data than the service reads. Call one that returns less."""
 
     code, title = "answer-too-large", "The called contract returns too much"
 
 
-def answer_too_large() -> AnswerTooLarge:
+def result_too_large() -> ResultTooLarge:
     """Return the error for a simulation with too much return data: the caller chose the contract."""
-    return AnswerTooLarge("The simulated call returns or reverts with more data than the service reads.")
+    return ResultTooLarge("The simulated call returns or reverts with more data than the service reads.")
 
 
 # Other errors of the profile and the key manager themselves; each becomes `ProfileRefused` with its name.

@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
-from gateway.chain import answers
+from gateway.chain import responses
 from gateway.chain.batches import oversized_by_contract, oversized_by_node
 from gateway.chain.connection import NodeConnection
 from gateway.chain.rpc import (
     BatchRefused,
     Call,
     HttpFault,
-    MalformedAnswer,
+    MalformedResponse,
     NodeFault,
     RpcError,
     TooLarge,
@@ -31,7 +31,7 @@ from gateway.common import clock, metrics
 from gateway.common.guards import CircuitOpen, Guard
 
 logger = logging.getLogger(__name__)
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 CONNECT_SECONDS = 2.0
 # A node that failed is tried last for this long, so that not every request waits for its timeout again.
@@ -45,8 +45,10 @@ _LIMIT_SECONDS = 3600.0
 _THREADS_PER_NODE = 3
 WRONG_CHAIN = "it is of another chain"
 
-NEWEST_BLOCK = Call("eth_getBlockByNumber", ["latest", False], answers.head, max_bytes=answers.BLOCK_BYTES)
-CHAIN_ID = Call("eth_chainId", [], answers.quantity)
+NEWEST_BLOCK = Call(
+    "eth_getBlockByNumber", ["latest", False], responses.head, max_bytes=responses.BLOCK_BYTES
+)
+CHAIN_ID = Call("eth_chainId", [], responses.quantity)
 
 
 class _BatchLimit:
@@ -109,7 +111,7 @@ class Node:
         """
         return time.monotonic() < self._wrong_until
 
-    def read(self, read: Callable[["Node"], Answer]) -> Answer:
+    def read(self, read: Callable[["Node"], Result]) -> Result:
         """
         Call `read` with this node and return its result. Any exception that it raises counts as this node's fault.
 
@@ -122,7 +124,7 @@ class Node:
             self._note_failure(fault)
             raise
         except Exception as error:
-            wrong = MalformedAnswer(f"unreadable ({type(error).__name__})")
+            wrong = MalformedResponse(f"unreadable ({type(error).__name__})")
             logger.exception("chain node %s: %s", self.name, wrong)
             self._note_failure(wrong)
             raise wrong from error
@@ -155,7 +157,7 @@ class Node:
         # The other nodes get the request after this node's place is released, because they need places as well.
         return self._attributed(calls, values)
 
-    def answers_within_limit(self, call: Call) -> bool | None:
+    def responds_within_limit(self, call: Call) -> bool | None:
         """
         Return whether this node's response to one unbatched call is within the call's limit; None for an error.
 
@@ -188,7 +190,7 @@ class Node:
         """
         with self._failures_reported():
             values = _all_values(self._in_pieces(calls, [], self.check_seconds))
-        self.guard.answered()
+        self.guard.responded()
         return values
 
     def set_fault(self, fault: str) -> None:
@@ -321,7 +323,7 @@ class Node:
             self.guard.failed()
             raise
         except NodeFault:
-            self.guard.answered()
+            self.guard.responded()
             raise
 
     def _timed(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:

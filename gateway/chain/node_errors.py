@@ -12,7 +12,7 @@ from gateway.chain.rpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     METHOD_NOT_SUPPORTED,
-    MalformedAnswer,
+    MalformedResponse,
     RpcError,
 )
 from gateway.chain.types import SendKind, SendOutcome
@@ -111,7 +111,7 @@ def send_outcome(reply: Any) -> SendOutcome:
     if isinstance(reply, str):
         return SendOutcome(SendKind.ACCEPTED, "")
     if not isinstance(reply, RpcError):
-        raise MalformedAnswer("it is not a transaction hash")
+        raise MalformedResponse("it is not a transaction hash")
     message = reply.message[:_MESSAGE_CHARACTERS]
     kind = _kind_of(message)
     if kind is None:

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from gateway.chain.errors import no_answer
-from gateway.chain.node import CONNECT_SECONDS, Answer, Node
+from gateway.chain.errors import no_node_responds
+from gateway.chain.node import CONNECT_SECONDS, Node, Result
 from gateway.chain.rpc import Call, NodeFault
 from gateway.chain.types import NodeHealth
 from gateway.common.guards import CircuitOpen, Guard
@@ -77,7 +77,7 @@ class Nodes:
     def __iter__(self) -> Iterator[Node]:
         return iter(self._nodes)
 
-    def read(self, read: Callable[[Node], Answer]) -> Answer:
+    def read(self, read: Callable[[Node], Result]) -> Result:
         """
         Call `read` with a node of the rotation and return its result; after any fault, try the next node.
 
@@ -87,7 +87,7 @@ class Nodes:
         for node in self._in_rotation(1):
             with suppress(NodeFault):
                 return node.read(read)
-        raise no_answer()
+        raise no_node_responds()
 
     def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
         """
@@ -113,7 +113,7 @@ class Nodes:
         """
         node = next(iter(self._in_rotation(1)), None)
         if node is None or node.guard.is_open or node.backs_off_until > time.monotonic():
-            raise no_answer()
+            raise no_node_responds()
         try:
             with self._probes.place():
                 try:
@@ -122,9 +122,9 @@ class Nodes:
                     self._probes.failed()
                     raise
         except (NodeFault, CircuitOpen) as error:
-            raise no_answer() from error
+            raise no_node_responds() from error
 
-    def read_each(self, read: Callable[[Node], Answer], *, enough: int) -> list[Answer]:
+    def read_each(self, read: Callable[[Node], Result], *, enough: int) -> list[Result]:
         """
         Read from all nodes of the rotation in parallel; return the responses that arrive in time.
 
@@ -132,9 +132,9 @@ class Nodes:
         """
         nodes = self._in_rotation(enough)
         if len(self._nodes) == 1:
-            return [result for node in nodes if (result := _answer_of(read, node)) is not None]
-        pending = {node.threads.submit(_answer_of, read, node) for node in nodes}
-        results: list[Answer] = []
+            return [result for node in nodes if (result := _result_of(read, node)) is not None]
+        pending = {node.threads.submit(_result_of, read, node) for node in nodes}
+        results: list[Result] = []
         ends_at = time.monotonic() + 2 * self._timeout_seconds + CONNECT_SECONDS
         while pending and (left := ends_at - time.monotonic()) > 0:
             done, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
@@ -153,7 +153,7 @@ class Nodes:
         is_contradicted = False
         for other in [one for one in self._in_rotation(1) if one is not node][:_MOST_WITNESSES]:
             with suppress(NodeFault):
-                is_within_limit = other.read(lambda witness: witness.answers_within_limit(call))
+                is_within_limit = other.read(lambda witness: witness.responds_within_limit(call))
                 if is_within_limit is False:
                     return False
                 is_contradicted = is_contradicted or bool(is_within_limit)
@@ -173,7 +173,7 @@ class Nodes:
         )
 
 
-def _answer_of(read: Callable[[Node], Answer], node: Node) -> Answer | None:
+def _result_of(read: Callable[[Node], Result], node: Node) -> Result | None:
     try:
         return node.read(read)
     except NodeFault:

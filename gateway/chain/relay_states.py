@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from eth_hash.auto import keccak
 
-from gateway.chain import answers, contracts, lsp6, node_errors
+from gateway.chain import contracts, lsp6, node_errors, responses
 from gateway.chain.node import NEWEST_BLOCK, Node
 from gateway.chain.nodes import Nodes
 from gateway.chain.rpc import (
@@ -23,7 +23,7 @@ from gateway.chain.rpc import (
     METHOD_NOT_FOUND,
     METHOD_NOT_SUPPORTED,
     Call,
-    MalformedAnswer,
+    MalformedResponse,
     OversizedError,
     RpcError,
 )
@@ -79,7 +79,7 @@ class RelayStateReader:
         values = node.batch(calls)
         if price is None:
             price, values = self._new_price(values[: len(_PRICE)], now), values[len(_PRICE) :]
-        contract_answers = self._answers(node, queries, groups, values[: len(groups)], now)
+        contract_results = self._answers(node, queries, groups, values[: len(groups)], now)
         values = values[len(groups) :]
         trials = self._trials(node, to_try, values[: len(to_try)], now, simulates=simulates)
         others = values[len(to_try) :]
@@ -88,7 +88,7 @@ class RelayStateReader:
         tried = iter(_compared(to_try, trials, others))
         return [
             _state(of_query, next(tried) if query.calldata else _NOT_TRIED, price)
-            for query, of_query in zip(queries, contract_answers, strict=True)
+            for query, of_query in zip(queries, contract_results, strict=True)
         ]
 
     def _new_price(self, values: Sequence[Any], now: float) -> _Price:
@@ -145,7 +145,7 @@ _PRICE: tuple[Call, ...] = (
     Call(
         "eth_feeHistory",
         [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]],
-        answers.market_tip,
+        responses.market_tip,
         _accepts,
     ),
 )
@@ -187,15 +187,19 @@ def _single_calls(query: RelayQuery) -> list[Call]:
 def _single_call(to: str, calldata: bytes) -> Call:
     """Return the call whose value is a contract's result as a lens returns it: no bytes if it reverted."""
     if not calldata:
-        return Call("eth_getCode", [to, _LATEST], _code_of, max_bytes=answers.CODE_BYTES)
+        return Call("eth_getCode", [to, _LATEST], _code_of, max_bytes=responses.CODE_BYTES)
     fields = {"to": to, "data": "0x" + calldata.hex(), "gas": hex(READ_GAS)}
     return Call(
-        "eth_call", [fields, _LATEST], answers.returned, node_errors.is_call_error, is_sized_by_contract=True
+        "eth_call",
+        [fields, _LATEST],
+        responses.returned,
+        node_errors.is_call_error,
+        is_sized_by_contract=True,
     )
 
 
 def _code_of(response: Any) -> bytes:
-    return code_answer(answers.octets(response))
+    return code_result(responses.octets(response))
 
 
 def _state(of_query: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
@@ -246,17 +250,17 @@ def _trial_call(query: RelayQuery, gas_limit: int | None, *, simulates: bool) ->
 
 
 def _executing(method: str, params: list[Any], read: Callable[[Any], Trial | None]) -> Call:
-    return Call(method, params, read, _accepts, max_bytes=answers.TRIAL_BYTES, is_sized_by_contract=True)
+    return Call(method, params, read, _accepts, max_bytes=responses.TRIAL_BYTES, is_sized_by_contract=True)
 
 
 def _estimated(response: Any) -> Trial:
-    gas = answers.gas_or_error(response)
+    gas = responses.gas_or_error(response)
     return _failed(None, gas) if isinstance(gas, RpcError) else Trial(gas)
 
 
 def _executed(gas_limit: int, response: Any) -> Trial:
     # Only success matters here, not the return data.
-    returned = answers.returned_or_error(response)
+    returned = responses.returned_or_error(response)
     return _failed(gas_limit, returned) if isinstance(returned, RpcError) else Trial(gas_limit)
 
 
@@ -264,7 +268,7 @@ def _simulated(gas_limit: int, response: Any) -> Trial | None:
     """Return the simulation; None if the node cannot simulate."""
     if isinstance(response, RpcError) and response.code in _UNKNOWN_METHOD:
         return None
-    simulated = answers.simulated(response)
+    simulated = responses.simulated(response)
     if isinstance(simulated, RpcError):
         return _failed(gas_limit, simulated)
     return Trial(
@@ -278,7 +282,7 @@ def _simulated(gas_limit: int, response: Any) -> Trial | None:
 
 def _failed(gas_limit: int | None, error: RpcError) -> Trial:
     if error.code == INVALID_PARAMS:
-        raise MalformedAnswer("the node refuses the parameters")
+        raise MalformedResponse("the node refuses the parameters")
     return Trial(
         gas_limit, revert=node_errors.revert_data(error), is_oversized=isinstance(error, OversizedError)
     )
@@ -334,19 +338,19 @@ def _lens_call(queries: Sequence[RelayQuery]) -> Call:
         for address, calldata in _questions(query)
     )
     fields = {"to": _LENS_ADDRESS, "data": "0x" + data.hex(), "gas": hex(_LENS_GAS * len(queries))}
-    read = partial(_lens_answers, _QUESTIONS * len(queries))
+    read = partial(_lens_results, _QUESTIONS * len(queries))
     return Call("eth_call", [fields, _LATEST, _OVERRIDE], read, _accepts)
 
 
-def _lens_answers(count: int, response: Any) -> list[Sequence[bytes]] | None:
+def _lens_results(count: int, response: Any) -> list[Sequence[bytes]] | None:
     """Return a lens's results for each query; None if the node does not support lenses."""
     if isinstance(response, RpcError):
         return None
-    of_questions = _read_answers(answers.octets(response), count)
+    of_questions = _read_results(responses.octets(response), count)
     return None if of_questions is None else _parts(of_questions, _QUESTIONS)
 
 
-def _read_answers(returned: bytes, count: int) -> list[bytes] | None:
+def _read_results(returned: bytes, count: int) -> list[bytes] | None:
     """Return each question's result, empty if its contract failed; None if the bytes are not a lens's."""
     found: list[bytes] = []
     at = 0
@@ -360,7 +364,7 @@ def _read_answers(returned: bytes, count: int) -> list[bytes] | None:
     return found if len(found) == count and at == len(returned) else None
 
 
-def code_answer(code: bytes) -> bytes:
+def code_result(code: bytes) -> bytes:
     """Return a lens's result for a contract with this code."""
     code_hash = keccak(code) if code else bytes(_WORD)
     return (

@@ -104,7 +104,7 @@ class RemoteSigner:
         """Return the address of the treasury whose key the signer has; empty if it has none."""
         return self._keys().treasury
 
-    def require_answers(self) -> None:
+    def require_available(self) -> None:
         if not self._is_failing:
             return
         if time.monotonic() < self.refused_until or not self._health_lock.acquire(blocking=False):
@@ -140,7 +140,7 @@ class RemoteSigner:
         return outcome
 
     def sign_batch(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
-        self.require_answers()
+        self.require_available()
         try:
             return [_away() if outcome is None else outcome for outcome in self._client.sign(requests)]
         except SignerAway as error:

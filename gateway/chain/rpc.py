@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 # Larger than any response whose size does not depend on a contract.
-ANSWER_BYTES = 65_536
+RESPONSE_BYTES = 65_536
 # EIP-1474 defines "method not supported" in addition to JSON-RPC's "method not found"; EDR uses it.
 METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED, INVALID_PARAMS = -32601, -32004, -32602
 _OVERSIZED = 0
@@ -58,7 +58,7 @@ class Call(NamedTuple):
     params: list[Any]
     read: Callable[[Any], Any] = _raw
     accepts: Callable[[RpcError], bool] = _no_error
-    max_bytes: int = ANSWER_BYTES
+    max_bytes: int = RESPONSE_BYTES
     is_sized_by_contract: bool = False
 
 
@@ -77,11 +77,11 @@ class HttpFault(NodeFault):
     """The node could not be reached in time, or did not respond with HTTP status 200."""
 
 
-class ErrorAnswer(NodeFault):
+class ErrorResponse(NodeFault):
     """The node returned an error that is not a valid response to the call, such as a rate limit."""
 
 
-class MalformedAnswer(NodeFault):
+class MalformedResponse(NodeFault):
     """The response to a call, or the whole body, violates JSON-RPC or the method's specification."""
 
     is_wrong = True

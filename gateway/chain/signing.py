@@ -51,7 +51,7 @@ class Signer(Protocol):
         """Return those of `addresses` that take no calls until staff have added them."""
         ...
 
-    def require_answers(self) -> None:
+    def require_available(self) -> None:
         """
         Check that a remote signer is not failing; keys in this process never fail.
 
@@ -115,7 +115,7 @@ class LocalSigner:
     def spare_addresses(self) -> list[str]:
         return list(self._spare)
 
-    def require_answers(self) -> None:
+    def require_available(self) -> None:
         """Keys in memory never fail."""
 
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:

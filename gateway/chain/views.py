@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.chain import answers, node_errors
+from gateway.chain import node_errors, responses
 from gateway.chain.node import NEWEST_BLOCK, Node
-from gateway.chain.rpc import Call, ErrorAnswer, MalformedAnswer, NodeFault
+from gateway.chain.rpc import Call, ErrorResponse, MalformedResponse, NodeFault
 from gateway.chain.types import AccountState, ChainView, Finality, Head, Receipt
 
 _LATEST = "latest"
@@ -46,7 +46,7 @@ def view_of(
     account_calls = _account_calls(accounts, _height(newest, confirmations))
     replies = _ask(node, [*account_calls, *_final_calls(newest, finality)])
     for value in (*blocks, *receipts, *replies):
-        if isinstance(value, MalformedAnswer):
+        if isinstance(value, MalformedResponse):
             node.note_wrong(value)
     return ChainView(
         head=newest,
@@ -62,7 +62,7 @@ def _ask(node: Node, calls: Sequence[Call]) -> list[Any]:
     """Return each call's value, or, if several rounds failed, the `NodeFault` in its place."""
     values = node.ask(calls, checked=True)
     for _ in range(_ROUNDS - 1):
-        places = [place for place, value in enumerate(values) if isinstance(value, ErrorAnswer)]
+        places = [place for place, value in enumerate(values) if isinstance(value, ErrorResponse)]
         again = node.ask([calls[place] for place in places], checked=True)
         for place, value in zip(places, again, strict=True):
             values[place] = value
@@ -77,10 +77,10 @@ def _account_calls(accounts: Sequence[str], confirmed_block: int) -> list[Call]:
     calls: list[Call] = []
     for account in accounts:
         calls += [
-            Call("eth_getTransactionCount", [account, _LATEST], answers.quantity),
-            Call("eth_getTransactionCount", [account, hex(confirmed_block)], answers.quantity),
-            Call("eth_getBalance", [account, _LATEST], answers.wei),
-            Call("eth_getCode", [account, _LATEST], answers.octets, max_bytes=answers.CODE_BYTES),
+            Call("eth_getTransactionCount", [account, _LATEST], responses.quantity),
+            Call("eth_getTransactionCount", [account, hex(confirmed_block)], responses.quantity),
+            Call("eth_getBalance", [account, _LATEST], responses.wei),
+            Call("eth_getCode", [account, _LATEST], responses.octets, max_bytes=responses.CODE_BYTES),
         ]
     return calls
 
@@ -111,9 +111,9 @@ def _block(name: str) -> Call:
     return Call(
         "eth_getBlockByNumber",
         [name, False],
-        answers.block_id,
+        responses.block_id,
         accepts=node_errors.is_block_error,
-        max_bytes=answers.BLOCK_BYTES,
+        max_bytes=responses.BLOCK_BYTES,
     )
 
 
@@ -121,15 +121,15 @@ def receipt_call(transaction_hash: str) -> Call:
     """Return the call that reads a transaction's receipt; its value is None if the node has none."""
 
     def read(response: Any) -> Receipt | None:
-        receipt = answers.receipt(response)
+        receipt = responses.receipt(response)
         if receipt is not None and receipt.transaction_hash != transaction_hash:
-            raise MalformedAnswer("member transactionHash is another one")
+            raise MalformedResponse("member transactionHash is another one")
         return receipt
 
     return Call(
         "eth_getTransactionReceipt",
         [transaction_hash],
         read,
-        max_bytes=answers.LOGS_BYTES,
+        max_bytes=responses.LOGS_BYTES,
         is_sized_by_contract=True,
     )

@@ -26,13 +26,13 @@ from web3.middleware import ExtraDataToPOAMiddleware
 from web3.providers.base import JSONBaseProvider
 from web3.types import LogReceipt, RPCEndpoint, RPCError, RPCResponse, TxData
 
-from gateway.chain.answers import CODE_BYTES, FULL_BLOCK_BYTES, LOGS_BYTES
 from gateway.chain.contracts import CONTRACT_ABI, PERMISSIONS_VERIFIED_TOPIC
 from gateway.chain.node import Node
 from gateway.chain.node_errors import is_call_error
 from gateway.chain.nodes import Nodes
 from gateway.chain.relay_states import READ_GAS
-from gateway.chain.rpc import ANSWER_BYTES, Call, ErrorAnswer, MalformedAnswer, RpcError
+from gateway.chain.responses import CODE_BYTES, FULL_BLOCK_BYTES, LOGS_BYTES
+from gateway.chain.rpc import RESPONSE_BYTES, Call, ErrorResponse, MalformedResponse, RpcError
 from gateway.chain.types import ExternalExecution, Receipt, SentTransaction
 from gateway.chain.views import receipt_call
 
@@ -70,7 +70,7 @@ def _call(method: str, params: Any) -> Call:
         method,
         list(params),
         accepts=is_call_error,
-        max_bytes=_MOST_BYTES.get(method, ANSWER_BYTES),
+        max_bytes=_MOST_BYTES.get(method, RESPONSE_BYTES),
         is_sized_by_contract=method in _SIZED_BY_CONTRACT,
     )
 
@@ -94,9 +94,9 @@ def _web3_errors(method: str) -> Iterator[None]:
     try:
         yield
     except Web3RPCError as error:
-        raise ErrorAnswer("JSON-RPC error", method=method) from error
+        raise ErrorResponse("JSON-RPC error", method=method) from error
     except (Web3Exception, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise MalformedAnswer(f"unreadable ({type(error).__name__})", method=method) from error
+        raise MalformedResponse(f"unreadable ({type(error).__name__})", method=method) from error
 
 
 class Web3Reads:
@@ -107,11 +107,11 @@ class Web3Reads:
         self._web3 = {node: _OneNode(node) for node in nodes}
 
     def read_data(self, *, profile: str, key: bytes) -> bytes:
-        return self._of_one(lambda one: one.contract_answer(profile, "getData", key)) or b""
+        return self._of_one(lambda one: one.contract_result(profile, "getData", key)) or b""
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
         nonce: int | None = self._of_one(
-            lambda one: one.contract_answer(key_manager, "getNonce", controller, channel)
+            lambda one: one.contract_result(key_manager, "getNonce", controller, channel)
         )
         return nonce
 
@@ -150,7 +150,7 @@ class _OneNode:
         self._web3 = web3_over(partial(node.batch, checked=True))
         self._contract = self._web3.eth.contract(abi=CONTRACT_ABI)
 
-    def contract_answer(self, contract: str, function: str, *arguments: Any) -> Any:
+    def contract_result(self, contract: str, function: str, *arguments: Any) -> Any:
         """Return a contract's result; None if it reverts or returns a value of another type."""
         call = self._contract(_address(contract)).functions[function](*arguments)
         with _web3_errors("eth_call"):
@@ -194,7 +194,7 @@ class _OneNode:
         under the event's name.
         """
         if any(len(topic) != _WORD for topic in log["topics"]):
-            raise MalformedAnswer("a topic does not have 32 bytes", method="eth_getLogs")
+            raise MalformedResponse("a topic does not have 32 bytes", method="eth_getLogs")
         if log["removed"]:
             return None
         try:
@@ -214,7 +214,7 @@ class _OneNode:
 
 def _sent(transaction: TxData, receipt: Receipt | None) -> SentTransaction:
     if receipt is None:
-        raise MalformedAnswer("a mined transaction has no receipt", method="eth_getTransactionReceipt")
+        raise MalformedResponse("a mined transaction has no receipt", method="eth_getTransactionReceipt")
     return SentTransaction(
         transaction_hash=transaction["hash"].to_0x_hex(),
         sender=transaction["from"],

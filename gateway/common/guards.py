@@ -45,7 +45,7 @@ class Guard:
         """
         Hold a place for the length of the block.
 
-        A block that ends without an exception counts as answered. A block that raises should first call `answered` or
+        A block that ends without an exception counts as answered. A block that raises should first call `responded` or
         `failed`; otherwise the call counts as neither.
 
         Raises:
@@ -57,13 +57,13 @@ class Guard:
             self._inside[ticket] = time.monotonic()
         try:
             yield
-            self.answered()
+            self.responded()
         finally:
             with self._changed:
                 del self._inside[ticket]
                 self._changed.notify()
 
-    def answered(self) -> None:
+    def responded(self) -> None:
         """Record that the dependency responded, even if with an error; this closes the circuit."""
         self._failures = 0
 

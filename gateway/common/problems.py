@@ -83,7 +83,7 @@ def document(problem: DomainError) -> dict[str, Any]:
     }
 
 
-def _answer(problem: DomainError) -> dict[str, Any]:
+def _arguments(problem: DomainError) -> dict[str, Any]:
     headers: dict[str, str] = {"Cache-Control": "no-store", "Content-Security-Policy": POLICY_OF_DATA}
     if problem.retry_after is not None:
         headers["Retry-After"] = str(problem.retry_after)
@@ -101,12 +101,12 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """Return the response for an exception raised by a view; REST framework's EXCEPTION_HANDLER."""
     problem = to_problem(error)
     set_rollback()
-    return Response(**_answer(problem))
+    return Response(**_arguments(problem))
 
 
 def json_problem(problem: DomainError) -> JsonResponse:
     """Return the response for an error outside REST framework: in middleware, plain views, or for unknown paths."""
-    return JsonResponse(**_answer(problem))
+    return JsonResponse(**_arguments(problem))
 
 
 def only_methods(*methods: str) -> Callable[[_View], _View]:

@@ -34,12 +34,12 @@ class AddressRefused(Exception):
     """The service must not request this URL; the message gives the reason."""
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """No HTTP response arrived in time; the message gives the error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """The status of a response, and the beginning of its body."""
 
     status: int
@@ -81,21 +81,21 @@ def post(
     headers: Mapping[str, str],
     seconds: float,
     allowed: Exceptions,
-    answer_bytes: int = 1024,
-) -> Answer:
+    response_bytes: int = 1024,
+) -> Response:
     """
-    Post the body and return the response, of whose body at most `answer_bytes` are read.
+    Post the body and return the response, of whose body at most `response_bytes` are read.
 
     Raises:
         AddressRefused: the URL is malformed, or its host name resolves to a non-public address.
-        NoAnswer: the host name cannot be resolved, or no HTTP response arrives within `seconds`.
+        NoResponse: the host name cannot be resolved, or no HTTP response arrives within `seconds`.
     """
-    return _ask("POST", url, body, headers, seconds, allowed, answer_bytes)
+    return _ask("POST", url, body, headers, seconds, allowed, response_bytes)
 
 
-def get(url: str, *, seconds: float, allowed: Exceptions, answer_bytes: int) -> Answer:
+def get(url: str, *, seconds: float, allowed: Exceptions, response_bytes: int) -> Response:
     """Request the URL; bounded and checked like `post`."""
-    return _ask("GET", url, None, {}, seconds, allowed, answer_bytes)
+    return _ask("GET", url, None, {}, seconds, allowed, response_bytes)
 
 
 def _ask(
@@ -105,8 +105,8 @@ def _ask(
     headers: Mapping[str, str],
     seconds: float,
     allowed: Exceptions,
-    answer_bytes: int,
-) -> Answer:
+    response_bytes: int,
+) -> Response:
     target = _target_of(url, allowed)
     ends_at = time.monotonic() + seconds
     address = _resolved(target, allowed, ends_at)
@@ -114,11 +114,11 @@ def _ask(
         with _connected(target, address, ends_at) as connection:
             connection.request(method, target.path, body=body, headers={**headers, "Connection": "close"})
             response = connection.getresponse()
-            return Answer(response.status, _beginning(response, answer_bytes))
+            return Response(response.status, _beginning(response, response_bytes))
     except (OSError, HTTPException) as error:
         if time.monotonic() >= ends_at:
-            raise NoAnswer(f"No response within {seconds} seconds.") from error
-        raise NoAnswer(f"{type(error).__name__}: {error}"[:200]) from error
+            raise NoResponse(f"No response within {seconds} seconds.") from error
+        raise NoResponse(f"{type(error).__name__}: {error}"[:200]) from error
 
 
 def _beginning(response: HTTPResponse, length: int) -> bytes:
@@ -169,7 +169,7 @@ def _resolved(target: _Target, allowed: Exceptions, ends_at: float) -> str:
     try:
         addresses = looked_up.result(_left(ends_at))
     except (OSError, UnicodeError) as error:
-        raise NoAnswer(f"The name {target.host} cannot be resolved.") from error
+        raise NoResponse(f"The name {target.host} cannot be resolved.") from error
     for address in addresses:
         _require_public(address, allowed)
     return addresses[0]

@@ -28,7 +28,7 @@ from gateway.common import errors
 from gateway.common.logging import log_uncaught
 from gateway.web import process
 from gateway.web.requests import environ_of, read_body, skip_body
-from gateway.web.threads import Headers, HeldAnswer, Job, RequestThreads
+from gateway.web.threads import Headers, HeldResponse, Job, RequestThreads
 from gateway.web.waiting import LongPollLimits, Waiters
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Application:
     def __init__(self) -> None:
         self._handler: WSGIHandler = get_wsgi_application()
         self._threads = RequestThreads(
-            self._answer, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
+            self._handle, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
         )
         self._readiness_check: asyncio.Future[str] | None = None
         self._requests = 0
@@ -90,7 +90,7 @@ class Application:
         elif self._requests >= settings.WEB_MAX_REQUESTS:
             job = Job(environ_of(scope), protocol, asyncio.get_running_loop())
             self._refuse(job, "in progress")
-            await job.answered
+            await job.served
         else:
             self._requests += 1
             try:
@@ -105,7 +105,7 @@ class Application:
         job = await self._read(environ, protocol, length) if is_read else self._start(environ, protocol)
         if job is None:
             return
-        await job.answered
+        await job.served
         if job.held is not None:
             await self._hold_back(job, job.held)
         # Django has refused a body that is too long or has no Content-Length, so the loop must still skip it.
@@ -144,12 +144,12 @@ class Application:
         environ["wsgi.input"] = BytesIO(body)
         return self._start(environ, protocol)
 
-    async def _hold_back(self, job: Job, held: HeldAnswer) -> None:
+    async def _hold_back(self, job: Job, held: HeldResponse) -> None:
         """Send the response once it has changed, or at its timeout."""
         try:
             body = await self._waiters.changed(held.wait, job.protocol.client_disconnect)
         except errors.DomainError as refusal:
-            await self._start({**job.environ, errors.REFUSAL: refusal}, job.protocol).answered
+            await self._start({**job.environ, errors.REFUSAL: refusal}, job.protocol).served
             return
         body = held.body if body is None else body
         headers = [header for header in held.headers if header[0].lower() != "content-length"]
@@ -167,9 +167,9 @@ class Application:
         job.environ[errors.REFUSAL] = errors.ServiceUnavailable(
             f"Too many requests are {state}.", retry_after=1
         )
-        self._answer(job)
+        self._handle(job)
 
-    def _answer(self, job: Job) -> None:
+    def _handle(self, job: Job) -> None:
         """Let Django handle the request. Runs in a thread."""
         try:
             status, headers, response = self._call(job.environ)
@@ -180,7 +180,7 @@ class Application:
                 else:
                     body, wait = b"".join(response), getattr(response, "wait", None)
                     if wait is not None:
-                        job.held = HeldAnswer(wait, status, headers, body)
+                        job.held = HeldResponse(wait, status, headers, body)
                         job.finish()
                     else:
                         job.finish(functools.partial(job.protocol.response_bytes, status, headers, body))

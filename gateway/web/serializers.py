@@ -88,11 +88,11 @@ def rendered(kind: type[serializers.Serializer[Any]], instance: object, **contex
 
 def json_bytes(response: dict[str, Any]) -> bytes:
     """Return the data as a JSON response."""
-    rendered_answer: bytes = JSONRenderer().render(response)
-    return rendered_answer
+    rendered_body: bytes = JSONRenderer().render(response)
+    return rendered_body
 
 
-def json_answer(response: dict[str, Any]) -> HttpResponse:
+def json_response(response: dict[str, Any]) -> HttpResponse:
     """Return the same response as REST framework's `Response`, without the cost of Django's template responses."""
     return HttpResponse(json_bytes(response), content_type="application/json")
 

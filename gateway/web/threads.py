@@ -23,12 +23,12 @@ class Job:
     environ: dict[str, Any]
     protocol: "HTTPProtocol"
     loop: asyncio.AbstractEventLoop
-    answered: asyncio.Future[None] = field(init=False)
+    served: asyncio.Future[None] = field(init=False)
     # Set if the response is held back until it changes.
-    held: "HeldAnswer | None" = None
+    held: "HeldResponse | None" = None
 
     def __post_init__(self) -> None:
-        self.answered = self.loop.create_future()
+        self.served = self.loop.create_future()
 
     def finish(self, respond: Callable[[], None] | None = None) -> None:
         """Tell the loop to send the response and complete the request. Thread-safe."""
@@ -36,14 +36,14 @@ class Job:
 
     def _finish(self, respond: Callable[[], None] | None) -> None:
         # The server cancels the future when the client disconnects.
-        if not self.answered.done():
+        if not self.served.done():
             if respond is not None:
                 respond()
-            self.answered.set_result(None)
+            self.served.set_result(None)
 
 
 @dataclass(frozen=True)
-class HeldAnswer:
+class HeldResponse:
     """A response that is sent once it has changed, or unchanged at the end of its wait."""
 
     wait: Wait

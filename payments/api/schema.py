@@ -184,20 +184,20 @@ reports every purchase.
 _CUSTOMER_ID = "cus_R5pXw0aT2bQ1nD"
 
 
-def _answer(name: str, value: dict[str, Any]) -> OpenApiExample:
+def _response(name: str, value: dict[str, Any]) -> OpenApiExample:
     return OpenApiExample(name, response_only=True, status_codes=["200"], value=value)
 
 
 CUSTOMER_EXAMPLES = [
-    _answer(
+    _response(
         "Linked",
         {"walletAddress": "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD", "paymentsCustomerId": _CUSTOMER_ID},
     )
 ]
-SETUP_INTENT_EXAMPLES = [_answer("Ready", {"clientSecret": "seti_1QX_secret_R5p"})]
+SETUP_INTENT_EXAMPLES = [_response("Ready", {"clientSecret": "seti_1QX_secret_R5p"})]
 UPSERT_EXAMPLES = [
     OpenApiExample("25.50 a month", request_only=True, value={"subscriptionCost": 2550, "currency": "usd"}),
-    _answer(
+    _response(
         "Running",
         {
             "subscriptionId": "sub_1QXw0aT2bQ1nD",
@@ -207,7 +207,7 @@ UPSERT_EXAMPLES = [
     ),
 ]
 REPORT_EXAMPLES = [
-    _answer(
+    _response(
         "A renewal was declined",
         {
             "subscriptionId": "sub_1QXw0aT2bQ1nD",
@@ -232,17 +232,17 @@ REPORT_EXAMPLES = [
 ]
 CANCEL_EXAMPLES = [
     OpenApiExample("At the end of the period", request_only=True, value={"cancelImmediately": False}),
-    _answer(
+    _response(
         "Ends with the period",
         {"success": True, "customerIdCancelledFor": _CUSTOMER_ID, "cancelledInstantly": False},
     ),
 ]
 HOSTED_PAGE_EXAMPLES = [
     OpenApiExample("From a wallet", request_only=True, value={"returnUrl": "https://wallet.example/credits"}),
-    _answer("Ready", {"url": "https://checkout.stripe.com/c/pay/cs_test_a1"}),
+    _response("Ready", {"url": "https://checkout.stripe.com/c/pay/cs_test_a1"}),
 ]
 INVOICES_EXAMPLES = [
-    _answer(
+    _response(
         "One paid month",
         {
             "next": None,
@@ -264,7 +264,7 @@ INVOICES_EXAMPLES = [
     )
 ]
 PACKS_EXAMPLES = [
-    _answer(
+    _response(
         "Packs in US dollars",
         {
             "packs": [
@@ -286,7 +286,7 @@ PACKS_EXAMPLES = [
 PURCHASE_EXAMPLES = [
     OpenApiExample("A pack", request_only=True, value={"pack": "usd-10"}),
     OpenApiExample("An amount", request_only=True, value={"amount": 2550, "currency": "usd"}),
-    _answer(
+    _response(
         "Paid",
         {
             "purchaseId": "0d9c9e6e-9f0e-4f57-8e5c-0d9f6f1f6a51",
@@ -313,7 +313,7 @@ TOP_UP_EXAMPLES = [
         },
     ),
     OpenApiExample("Turn off", request_only=True, value={"enabled": False}),
-    _answer(
+    _response(
         "On",
         {
             "status": "on",

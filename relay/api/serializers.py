@@ -393,7 +393,7 @@ def sponsor_choice(name: str | None, fallback: str | None, voucher: str | None) 
     return SponsorChoice(name, user_may_pay=fallback == "user", voucher=parse(voucher) if voucher else None)
 
 
-def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
+def prepared_body(prepared: PreparedCall) -> dict[str, Any]:
     """Return the response body of prepare."""
     call, quote = prepared.call, prepared.quote
     return {
@@ -429,7 +429,7 @@ def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
     }
 
 
-def status_answer(report: TransactionReport) -> dict[str, Any]:
+def status_body(report: TransactionReport) -> dict[str, Any]:
     """Return the response body for a relay transaction's status."""
     return {
         "status": report.status,
@@ -443,7 +443,7 @@ def status_answer(report: TransactionReport) -> dict[str, Any]:
     }
 
 
-def changed_answers(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], bytes]:
+def changed_statuses(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], bytes]:
     """Return the rendered responses for the shown relay transactions whose status has changed."""
     reports = changed_reports(shown)
-    return {one: json_bytes(status_answer(report)) for one, report in reports.items()}
+    return {one: json_bytes(status_body(report)) for one, report in reports.items()}

@@ -15,7 +15,7 @@ from rest_framework.viewsets import ViewSet
 from gateway.common import clock
 from gateway.common.errors import InvalidRequest
 from gateway.web.routers import ApiRouter
-from gateway.web.serializers import json_answer
+from gateway.web.serializers import json_response
 from gateway.web.throttling import RateLimit
 from gateway.web.waiting import Wait
 from relay.api import schema
@@ -30,12 +30,12 @@ from relay.api.serializers import (
     TransactionQuerySerializer,
     TransactionStatusSerializer,
     WaitSerializer,
-    changed_answers,
+    changed_statuses,
     draft_of,
-    prepared_answer,
+    prepared_body,
     relay_call,
     sponsor_choice,
-    status_answer,
+    status_body,
 )
 from relay.queries.reports import transaction_report
 from relay.services.accepting import preparation, quota, submission
@@ -161,7 +161,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
             quote_id=_quote_id(request),
             sponsor=_sponsor(request),
         )
-        return json_answer({"transactionHash": transaction_hash})
+        return json_response({"transactionHash": transaction_hash})
 
     @extend_schema(
         operation_id="prepare",
@@ -184,7 +184,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
                 signers=lambda: [body["controller"]] if body.get("controller") else [],
             )
         prepared = preparation.prepare(caller=caller, draft=draft_of(body), now=clock.now())
-        return Response(prepared_answer(prepared))
+        return Response(prepared_body(prepared))
 
     @extend_schema(
         operation_id="quota",
@@ -230,7 +230,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
             transaction_hash=body["transactionHash"],
             now=clock.now(),
         )
-        return Response(status_answer(report))
+        return Response(status_body(report))
 
     @extend_schema(
         operation_id="transaction",
@@ -258,10 +258,10 @@ class RelayViewSet(SessionReadLate, ViewSet):
             transaction_hash=query["transactionHash"],
             now=clock.now(),
         )
-        response = json_answer(status_answer(report))
+        response = json_response(status_body(report))
         seconds = min(query["wait"], settings.RELAY_WAIT_SECONDS)
         if seconds and report.is_in_progress:
-            wait = Wait(caller.user_id, seconds, (report.id, report.status), changed_answers)
+            wait = Wait(caller.user_id, seconds, (report.id, report.status), changed_statuses)
             response.wait = wait  # type: ignore[attr-defined] # for the server, which delays the response
         return response
 

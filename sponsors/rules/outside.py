@@ -14,9 +14,9 @@ def _holding(case: Case) -> Refusal | Question | None:
     holding = case.version.holding
     if holding is None:
         return None
-    if holding not in case.facts.answers:
+    if holding not in case.facts.responses:
         return holding
-    response = case.facts.answers[holding]
+    response = case.facts.responses[holding]
     if response is None:
         return Refusal(error=errors.HoldingUnknown, detail="The chain cannot be read at the moment.")
     return None if response.is_yes else _not_holding(holding)
@@ -38,9 +38,9 @@ def _verified(case: Case) -> Refusal | Question | None:
     if version.profiles is not Profiles.VERIFIED:
         return None
     question = Verification(version.version_id, version.policy, case.part)
-    if question not in case.facts.answers:
+    if question not in case.facts.responses:
         return question
-    response = case.facts.answers[question]
+    response = case.facts.responses[question]
     if response is None:
         return Refusal(error=errors.VerifierUnknown, detail="The sponsor's verifier gave no valid response.")
     if not response.is_yes:

@@ -64,7 +64,7 @@ Question = Holding | Verification
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OutsideResponse:
     """The response to a question. A verifier may add a maximum for the sponsor's part of the call, in credits."""
 
     is_yes: bool
@@ -163,7 +163,7 @@ class Facts:
     `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account here was
     created, `listed` the versions that list the profile, `credits` the most that the call may cost, and `gas_price_wei`
     the gas price of this cost. `voucher` was verified by `vouchers.verify`; `voucher_fault` is why a voucher was
-    refused. `answers` has None for a question without a valid response, and no item for one that was not asked yet.
+    refused. `responses` has None for a question without a valid response, and no item for one that was not asked yet.
     """
 
     actions: tuple[Action, ...] | None
@@ -174,7 +174,7 @@ class Facts:
     listed: frozenset[int] = frozenset()
     voucher: Voucher | None = None
     voucher_fault: PolicyRefused | None = None
-    answers: Mapping[Question, Answer | None] = field(default_factory=dict)
+    responses: Mapping[Question, OutsideResponse | None] = field(default_factory=dict)
 
 
 class Period(NamedTuple):

@@ -14,15 +14,15 @@ from gateway.chain.contracts import (
 )
 from gateway.chain.errors import NodeUnavailable
 from gateway.common.guards import CircuitOpen, Guard
-from sponsors.rules.policies import Answer, Holding, Profiles
+from sponsors.rules.policies import Holding, OutsideResponse, Profiles
 from sponsors.services.recent import Recent
 
 _PLACES, _SECONDS = 4, 10.0
-_recent: Recent[Answer] = Recent(seconds=_SECONDS)
+_recent: Recent[OutsideResponse] = Recent(seconds=_SECONDS)
 _chain = Guard(places=_PLACES)
 
 
-def read(holding: Holding, *, profile: str) -> Answer | None:
+def read(holding: Holding, *, profile: str) -> OutsideResponse | None:
     """Return whether the profile fulfils the condition at the newest block; None if no node responds."""
     question = holding, profile
     known = _recent.get(question)
@@ -31,7 +31,7 @@ def read(holding: Holding, *, profile: str) -> Answer | None:
     try:
         with _chain.place():
             try:
-                response = Answer(_holds(holding, profile))
+                response = OutsideResponse(_holds(holding, profile))
             except NodeUnavailable:
                 _chain.failed()
                 raise

@@ -22,7 +22,7 @@ from sponsors.errors import (
 from sponsors.queries import Offer, Wanted, voucher_state
 from sponsors.rules.calls import Action, Unreadable, actions_of
 from sponsors.rules.choosing import decide
-from sponsors.rules.policies import Answer, Facts, Holding, Profiles, Question, sponsor_part
+from sponsors.rules.policies import Facts, Holding, OutsideResponse, Profiles, Question, sponsor_part
 from sponsors.rules.vouchers import SignedVoucher, Voucher, verify
 from sponsors.services import holdings, verifiers
 from sponsors.services.verifiers import AskedCall
@@ -86,10 +86,10 @@ class Sponsorship:
 
 
 def payer_of(
-    bill: Bill, offer: Offer | None, answers: Mapping[Question, Answer | None]
+    bill: Bill, offer: Offer | None, responses: Mapping[Question, OutsideResponse | None]
 ) -> Sponsorship | Question:
     """
-    Return what the sponsor pays, or a question whose response its policies need; `answers` has those so far.
+    Return what the sponsor pays, or a question whose response its policies need; `responses` has those so far.
 
     Raises:
         SponsorUnknown, SponsorFrozen, SponsorWithoutCredits: see `sponsors.errors`.
@@ -109,7 +109,7 @@ def payer_of(
         listed=frozenset(offer.listed),
         voucher=brought.voucher,
         voucher_fault=brought.fault,
-        answers=answers,
+        responses=responses,
     )
     decision = decide(offer.versions, facts, offer.usage)
     if decision.question is not None:
@@ -139,7 +139,7 @@ def payer_of(
     )
 
 
-def answer_to(question: Question, bill: Bill, *, asked_before: int) -> Answer | None:
+def response_to(question: Question, bill: Bill, *, asked_before: int) -> OutsideResponse | None:
     """
     Return the response of the chain or of the sponsor's server; None without one.
 

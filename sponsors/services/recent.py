@@ -5,32 +5,32 @@ import time
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-_Answer = TypeVar("_Answer")
+_Value = TypeVar("_Value")
 _MOST = 10_000
 
 
-class Recent(Generic[_Answer]):
+class Recent(Generic[_Value]):
     """Responses by their question. Each expires after `seconds`; beyond the maximum number, the oldest are dropped."""
 
     def __init__(self, *, seconds: float) -> None:
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._answers: dict[Hashable, tuple[float, _Answer]] = {}
+        self._values: dict[Hashable, tuple[float, _Value]] = {}
 
-    def get(self, question: Hashable) -> _Answer | None:
+    def get(self, question: Hashable) -> _Value | None:
         """Return the response; None if it is missing or expired."""
-        until, response = self._answers.get(question, (0.0, None))
+        until, response = self._values.get(question, (0.0, None))
         return response if until > time.monotonic() else None
 
-    def keep(self, question: Hashable, response: _Answer) -> None:
+    def keep(self, question: Hashable, response: _Value) -> None:
         """Store a response."""
         with self._lock:
             # A dictionary keeps insertion order, so the oldest responses come first.
-            self._answers.pop(question, None)
-            self._answers[question] = time.monotonic() + self._seconds, response
-            while len(self._answers) > _MOST:
-                del self._answers[next(iter(self._answers))]
+            self._values.pop(question, None)
+            self._values[question] = time.monotonic() + self._seconds, response
+            while len(self._values) > _MOST:
+                del self._values[next(iter(self._values))]
 
     def clear(self) -> None:
         """Forget all responses."""
-        self._answers.clear()
+        self._values.clear()

@@ -9,7 +9,7 @@ from sponsors.models import Sponsor
 from sponsors.queries import Wanted, offers_for
 from sponsors.rules.calls import Action
 from sponsors.rules.choosing import Decision, decide
-from sponsors.rules.policies import Answer, Facts, Holding, Question
+from sponsors.rules.policies import Facts, Holding, OutsideResponse, Question
 from sponsors.rules.vouchers import UINT64_MAX, Voucher
 from sponsors.services import holdings
 from users.models import User
@@ -43,7 +43,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
     assert offer is not None, "the sponsor has an account"  # noqa: S101 - opened with the sponsor
     if offer.is_frozen:
         raise SponsorFrozen("The sponsor is frozen, so it pays for no calls.", sponsor=sponsor.slug)
-    responses: dict[Question, Answer | None] = {}
+    responses: dict[Question, OutsideResponse | None] = {}
     facts = Facts(
         actions=tuple(call.actions),
         profile_since=offer.profile_since,
@@ -52,10 +52,10 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
         now=now,
         listed=frozenset(offer.listed),
         voucher=_good_voucher(sponsor, call) if call.voucher_for else None,
-        answers=responses,
+        responses=responses,
     )
     while (decision := decide(offer.versions, facts, offer.usage)).question is not None:
-        responses[decision.question] = _answer(decision.question, call)
+        responses[decision.question] = _response(decision.question, call)
     if decision.sponsor_credits > offer.available:
         raise SponsorWithoutCredits(
             f"The call would cost the sponsor {decision.sponsor_credits} credits, and {offer.available} are available.",
@@ -64,11 +64,11 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
     return decision
 
 
-def _answer(question: Question, call: ImaginedCall) -> Answer | None:
+def _response(question: Question, call: ImaginedCall) -> OutsideResponse | None:
     """Return the chain's response. For a verifier, assume that it agrees: a simulation does not call it."""
     if isinstance(question, Holding):
         return holdings.read(question, profile=call.profile)
-    return Answer(is_yes=True)
+    return OutsideResponse(is_yes=True)
 
 
 def _good_voucher(sponsor: Sponsor, call: ImaginedCall) -> Voucher:

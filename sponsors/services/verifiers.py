@@ -22,18 +22,18 @@ from standardwebhooks import Webhook
 from gateway.common import clock
 from gateway.common.crypto import Resealed, SealedUnderAnotherKey, reseal, seal, unseal
 from gateway.common.guards import CircuitOpen, Guard
-from gateway.common.public_http import AddressRefused, NoAnswer, post
+from gateway.common.public_http import AddressRefused, NoResponse, post
 from gateway.staff.form_kinds import Values
 from sponsors.models import Verifier
-from sponsors.rules.policies import Answer, Verification
+from sponsors.rules.policies import OutsideResponse, Verification
 from sponsors.rules.vouchers import UINT64_MAX
 from sponsors.services.recent import Recent
 
 _PURPOSE = "sponsors.verifier-secret"
 _PREFIX, _SECRET_BYTES = "whsec_", 32
-_SECONDS, _ANSWER_BYTES, _OK = 1.0, 1024, 200
+_SECONDS, _RESPONSE_BYTES, _OK = 1.0, 1024, 200
 _PLACES, _WAIT_SECONDS = 2, 0.2
-_recent: Recent[tuple[int, Answer]] = Recent(seconds=10.0)
+_recent: Recent[tuple[int, OutsideResponse]] = Recent(seconds=10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class AskedCall:
     payload: bytes
 
 
-def ask(question: Verification, call: AskedCall) -> Answer | None:
+def ask(question: Verification, call: AskedCall) -> OutsideResponse | None:
     """Return the verifier's response; None without a valid response, a verifier, or a free thread to wait for it."""
     asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
     verifier = asked.select_related("sponsor").first()
@@ -70,7 +70,7 @@ def ask(question: Verification, call: AskedCall) -> Answer | None:
     return response
 
 
-def _guarded(verifier: Verifier, body: bytes) -> Answer | None:
+def _guarded(verifier: Verifier, body: bytes) -> OutsideResponse | None:
     guard = _guard_of(verifier.pk)
     try:
         with guard.place():
@@ -108,7 +108,7 @@ def _body(question: Verification, call: AskedCall, *, sponsor: str) -> bytes:
     return json.dumps(facts).encode()
 
 
-def _asked(verifier: Verifier, body: bytes) -> Answer | None:
+def _asked(verifier: Verifier, body: bytes) -> OutsideResponse | None:
     now, question_id = clock.now(), f"question_{secrets.token_hex(12)}"
     try:
         secret = unseal(verifier.secret, keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)
@@ -124,14 +124,14 @@ def _asked(verifier: Verifier, body: bytes) -> Answer | None:
             },
             seconds=_SECONDS,
             allowed=Verifier.allowed_addresses(),
-            answer_bytes=_ANSWER_BYTES,
+            response_bytes=_RESPONSE_BYTES,
         )
-    except (AddressRefused, NoAnswer, SealedUnderAnotherKey):
+    except (AddressRefused, NoResponse, SealedUnderAnotherKey):
         return None
-    return _answer_in(response.body) if response.status == _OK else None
+    return _response_in(response.body) if response.status == _OK else None
 
 
-def _answer_in(body: bytes) -> Answer | None:
+def _response_in(body: bytes) -> OutsideResponse | None:
     """Parse a response body such as `{"pay": true, "maximumCredits": 500}`; return None for any other form."""
     try:
         fields: Any = json.loads(body)
@@ -142,9 +142,9 @@ def _answer_in(body: bytes) -> Answer | None:
         return None
     most = fields.get("maximumCredits")
     if most is None:
-        return Answer(fields["pay"])
+        return OutsideResponse(fields["pay"])
     is_number = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= UINT64_MAX
-    return Answer(fields["pay"], most) if is_number else None
+    return OutsideResponse(fields["pay"], most) if is_number else None
 
 
 def save(verifier: Verifier, values: Values) -> Model:

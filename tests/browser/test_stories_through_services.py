@@ -32,7 +32,7 @@ from tests.browser.admin_client import (
 from tests.factories import UserFactory
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile, set_data, sign_relay_call, transfer
-from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
+from tests.relay.api.conftest import ApiResponse, Wallet, execute_body, network_address
 from tests.relay.workers import broadcast_all, track
 from tests.users.auth_client import signed_in
 from tests.users.trusted import trust_code
@@ -54,7 +54,7 @@ class Relaying:
         """Return the wallet's next call, signed."""
         return sign_relay_call(self.profile, payload, chain_id=settings.CHAIN_ID)
 
-    def execute(self, call: RelayCall) -> Answer:
+    def execute(self, call: RelayCall) -> ApiResponse:
         """Hand a call in."""
         return self.wallet.post("/api/relay/execute", execute_body(call))
 

@@ -30,7 +30,7 @@ _PROGRAM = DOCS / "examples/python/recompute_draws.py"
 
 
 @pytest.fixture(scope="module")
-def answer_of_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[str, Any]:
+def result_of_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[str, Any]:
     """Return what the API returns a subscriber with some check-ins, whose rows are gone then."""
     attempts = override_settings(CHECKIN_MAX_DAILY_ATTEMPTS=settings.CHECKIN_MAX_DAILY_ATTEMPTS)
     with django_db_blocker.unblock(), rows_of_a_module(), attempts:
@@ -46,9 +46,9 @@ def answer_of_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) 
 
 
 @pytest.fixture
-def answer(answer_of_module: dict[str, Any]) -> dict[str, Any]:
+def answer(result_of_module: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of that response, to be altered."""
-    return deepcopy(answer_of_module)
+    return deepcopy(result_of_module)
 
 
 def recompute(answer: dict[str, Any]) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,7 @@ from devstack.ad_networks.signing import SIGNERS, Reward, SignedPostback, sign
 from devstack.stack_file import described_networks
 from earnings.models import AdNetwork, Postback
 from earnings.networks import ADAPTERS
-from earnings.networks.base import Answer, RawRequest
+from earnings.networks.base import PostbackResponse, RawRequest
 from earnings.services import networks as earnings_networks
 from earnings.services import postbacks
 from users.services.profiles import user_of_profile
@@ -45,7 +45,7 @@ def reward_of_new_user(slug: str, amount: int) -> Reward:
     return Reward(external_id=secrets.token_hex(8), user=reference, amount=str(amount), at=timezone.now())
 
 
-def receive(slug: str, address: str, signed: SignedPostback) -> Answer:
+def receive(slug: str, address: str, signed: SignedPostback) -> PostbackResponse:
     """Return the service's response to a request to an address."""
     token = signed.path_token or address.rsplit("/", 1)[1]
     request = RawRequest(
@@ -67,7 +67,7 @@ def test_a_signed_postback_is_credited_and_one_with_a_changed_byte_refused(
     reward = reward_of_new_user(slug, amount)
     signed = sign(slug, reward, url=network["address"], secret=network["secret"])
     refused = receive(slug, network["address"], changed(signed, reward))
-    assert refused == ADAPTERS[slug].answers.reject
+    assert refused == ADAPTERS[slug].responses.reject
     assert not Postback.objects.exists()
 
     response = receive(slug, network["address"], signed)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from devstack.ad_networks.signing import AD_UNIT, KEY_ID, SIGNERS, Reward, new_key_pair, sign
 from earnings.models import AdNetwork, VerifierKeySet
 from earnings.networks import ADAPTERS
-from earnings.networks.base import Answer, PostbackEvent, RawRequest, is_weak
+from earnings.networks.base import PostbackEvent, PostbackResponse, RawRequest, is_weak
 from earnings.services import networks, postbacks
 from users.models import User
 
@@ -109,7 +109,7 @@ class Network:
         values = {"sender": SENDER, **changes}
         return request_of(self.slug, reward, self.secret, url=url, token=self.token, **values)
 
-    def send(self, reward: Reward, *, now: datetime | None = None, **changes: Any) -> Answer:
+    def send(self, reward: Reward, *, now: datetime | None = None, **changes: Any) -> PostbackResponse:
         """Send it to the service and return the response."""
         return postbacks.receive(
             slug=self.slug, request=self.request(reward, **changes), now=now or timezone.now()

@@ -11,7 +11,7 @@ from credits.queries import balance_of
 from credits.services.reconciliation import find_differences
 from devstack.ad_networks.signing import WITHOUT_REVERSALS, Reward
 from earnings.models import Postback
-from earnings.networks.base import Answer
+from earnings.networks.base import PostbackResponse
 from earnings.services import earnings, postbacks
 from earnings.services.push import import_report
 from tests.earnings.ad_networks import SLUGS, Network, random_id, set_up
@@ -151,7 +151,7 @@ def test_an_oddly_encoded_address_is_credited(slug: str) -> None:
     odd = replace(request, query=_ODD[slug](request.query.decode()).encode())
     assert odd.query != request.query
 
-    response: Answer = postbacks.receive(slug=slug, request=odd, now=timezone.now())
+    response: PostbackResponse = postbacks.receive(slug=slug, request=odd, now=timezone.now())
 
     assert response.status == 200
     assert dialect.has(100)

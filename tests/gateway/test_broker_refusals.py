@@ -78,7 +78,7 @@ def mend(client: Any) -> None:
     client.delete("relay", "default")
 
 
-def assert_outlives_every_answer(worker: Worker, redis: Redis) -> None:
+def assert_survives_every_response(worker: Worker, redis: Redis) -> None:
     """After each kind of refusal the worker takes a message again."""
     faults = [(demote, promote), (demote_without_stale_reads, promote), (fill, empty), (spoil, mend)]
     with driver.Redis.from_url(redis.url) as client:
@@ -97,7 +97,7 @@ def test_a_worker_survives_every_error_of_redis_and_consumes_messages_again(
 ) -> None:
     """`tests/relay/test_worker_process.py` has the other kind of worker."""
     with DefaultWorker(tmp_path, environment).running() as worker:
-        assert_outlives_every_answer(worker, redis)
+        assert_survives_every_response(worker, redis)
 
 
 def _sees_refusal(client: Any) -> bool:

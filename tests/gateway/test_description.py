@@ -54,7 +54,7 @@ def test_null_is_a_type_as_openapi_3_1_has_it(description: Any) -> None:
     assert [part for part in _objects(description["components"]) if "nullable" in part] == []
 
 
-def _json_answers(description: Any) -> Iterator[tuple[str, Any]]:
+def _json_responses(description: Any) -> Iterator[tuple[str, Any]]:
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
             for content in (response.get("content", {}) for response in operation["responses"].values()):
@@ -64,7 +64,7 @@ def _json_answers(description: Any) -> Iterator[tuple[str, Any]]:
 
 def test_every_response_is_an_object_and_its_examples_match_its_schema(description: Any) -> None:
     seen = 0
-    for where, content in _json_answers(description):
+    for where, content in _json_responses(description):
         shape = {**content["schema"], "components": description["components"]}
         validator = jsonschema.Draft202012Validator({**shape, "type": "object"})
         for name, example in content.get("examples", {}).items():

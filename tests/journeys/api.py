@@ -16,7 +16,7 @@ _PAUSE_SECONDS = 1.2
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApiResponse:
     """A whole response."""
 
     status: int
@@ -32,7 +32,7 @@ class Api:
     base_url: str
     token: str | None = None
 
-    def ask(self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None) -> Answer:
+    def ask(self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None) -> ApiResponse:
         """Return the response to a POST of the body, or to a GET, or by `method`; no status is an error."""
         headers = {"content-type": "application/json", "connection": "close"}
         if self.token:
@@ -45,16 +45,16 @@ class Api:
         )
         wait = response.headers.get("retry-after")
         kind = response.headers.get("content-type", "")
-        return Answer(response.status, kind, int(wait) if wait else None, response.json())
+        return ApiResponse(response.status, kind, int(wait) if wait else None, response.json())
 
     def ask_until_served(
         self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None
-    ) -> Answer:
+    ) -> ApiResponse:
         """Ask as a patient caller does, who repeats a request that got 503; return what comes then."""
         return until_served(lambda: self.ask(path, body, method=method))
 
 
-def until_served(ask: Callable[[], Answer], *, only_code: str | None = None) -> Answer:
+def until_served(ask: Callable[[], ApiResponse], *, only_code: str | None = None) -> ApiResponse:
     """
     Retry while the response is a 503 with Retry-After, and with `only_code` if that is given.
 

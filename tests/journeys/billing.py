@@ -14,7 +14,7 @@ from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.services.stripe_double import StripeDouble
 from devstack.stripe_account import StripeAccount
 from stripe_double.client import LoggedRequest
-from tests.journeys.api import Answer, until_served
+from tests.journeys.api import ApiResponse, until_served
 from tests.journeys.billing_records import BillingRecords
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack
@@ -67,11 +67,11 @@ class Payer:
         provider.capture_card(self.person.wallet.setup_intent(), _VISA)
         return self
 
-    def create_customer(self) -> Answer:
+    def create_customer(self) -> ApiResponse:
         """Ask for a customer, until the provider has responded in time."""
         return until_served(lambda: self.person.api.ask(CUSTOMER, {}), only_code=AWAY)
 
-    def upsert(self) -> Answer:
+    def upsert(self) -> ApiResponse:
         """Ask for the subscription, until the provider has responded in time."""
         return until_served(
             lambda: self.person.api.ask(UPSERT, {"subscriptionCost": self.amount}), only_code=AWAY
@@ -88,7 +88,7 @@ class Payer:
         self.double.controls.settle()
         until("every event is processed", lambda: not self.records.unprocessed())
 
-    def cancel(self) -> Answer:
+    def cancel(self) -> ApiResponse:
         """Ask for its end, now."""
         return self.person.api.ask("/api/payments/cancelSubscription?cancelImmediately=true", method="DELETE")
 
@@ -179,7 +179,7 @@ def assert_one_key(orders: list[LoggedRequest]) -> None:
 
 
 @contextmanager
-def unanswered(ask: Any) -> Iterator["Future[Answer]"]:
+def unanswered(ask: Any) -> Iterator["Future[ApiResponse]"]:
     """Ask within the block, in which the other end is killed: no response may come."""
     with ThreadPoolExecutor(1) as caller:
         result = caller.submit(ask)

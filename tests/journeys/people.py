@@ -8,7 +8,7 @@ from devstack.rpc import Rpc
 from devstack.wallet import Wallet
 from devstack.world.abi import calldata
 from devstack.world.profiles import Profile
-from tests.journeys.api import Answer, Api, until_served
+from tests.journeys.api import Api, ApiResponse, until_served
 from tests.journeys.waiting import until
 
 _OPEN = {"Pending", "Submitted"}
@@ -35,7 +35,7 @@ class Person:
         """Return the body of a new call."""
         return self.signed(some_data(), **place)
 
-    def execute(self, body: dict[str, Any]) -> Answer:
+    def execute(self, body: dict[str, Any]) -> ApiResponse:
         """Hand a relay call in."""
         return self.api.ask("/api/relay/execute", body)
 
@@ -45,7 +45,7 @@ class Person:
         assert response.status == 200, response
         return str(response.body["transactionHash"])
 
-    def execute_until_served(self, body: dict[str, Any]) -> Answer:
+    def execute_until_served(self, body: dict[str, Any]) -> ApiResponse:
         """Hand a relay call in as a patient wallet does: again for each 503."""
         return until_served(lambda: self.execute(body))
 

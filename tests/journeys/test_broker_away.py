@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.journeys.api import Answer, Api
+from tests.journeys.api import Api, ApiResponse
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack
 from tests.journeys.waiting import until
@@ -12,7 +12,7 @@ from tests.journeys.waiting import until
 pytestmark = pytest.mark.journey
 
 
-def ask_to_sign_in(stack: Stack, person: Person) -> Answer:
+def ask_to_sign_in(stack: Stack, person: Person) -> ApiResponse:
     """Ask for a challenge."""
     return Api(stack.web.url).ask("/api/auth/nonce", {"address": person.profile.profile_address})
 

@@ -35,7 +35,7 @@ def a_customer_before_it_was_requested(payer: Payer) -> Steps:
     payer.assert_one_customer()
 
 
-def a_customer_before_the_answer(payer: Payer) -> Steps:
+def a_customer_before_the_response(payer: Payer) -> Steps:
     payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=CUSTOMERS)
     with unanswered(payer.create_customer):
         until("the customer is made", payer.customers)
@@ -45,7 +45,7 @@ def a_customer_before_the_answer(payer: Payer) -> Steps:
     payer.assert_one_customer()
 
 
-def a_customer_before_the_answer_was_noted(payer: Payer) -> Steps:
+def a_customer_before_the_response_was_stored(payer: Payer) -> Steps:
     with payer.records.unwritable("payments_customer") as lock, unanswered(payer.create_customer):
         until("the row waits", lambda: lock.is_waited_for)
         assert len(payer.customers()) == 1
@@ -65,7 +65,7 @@ def a_subscription_before_it_was_requested(payer: Payer) -> Steps:
     payer.assert_settled()
 
 
-def a_subscription_before_the_answer(payer: Payer) -> Steps:
+def a_subscription_before_the_response(payer: Payer) -> Steps:
     payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=SUBSCRIPTIONS)
     with unanswered(payer.upsert):
         until("the subscription is made", payer.subscriptions)
@@ -76,7 +76,7 @@ def a_subscription_before_the_answer(payer: Payer) -> Steps:
     payer.assert_settled()
 
 
-def a_subscription_before_the_answer_was_noted(payer: Payer) -> Steps:
+def a_subscription_before_the_response_was_stored(payer: Payer) -> Steps:
     with payer.records.locked_customer(payer.profile) as lock, unanswered(payer.upsert):
         until("the answer waits to be written", lambda: lock.is_waited_for)
         assert len(payer.subscriptions()) == 1
@@ -86,7 +86,7 @@ def a_subscription_before_the_answer_was_noted(payer: Payer) -> Steps:
     payer.assert_settled()
 
 
-def a_change_before_the_answer(payer: Payer) -> Steps:
+def a_change_before_the_response(payer: Payer) -> Steps:
     first, (subscription,) = payer.amount, payer.subscriptions()
     path = f"{SUBSCRIPTIONS}/{subscription.id}"
     payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=path)
@@ -111,7 +111,7 @@ def _amounts(payer: Payer) -> list[int]:
     return [item.price.unit_amount for item in subscription["items"].data]
 
 
-def an_end_before_the_answer(payer: Payer) -> Steps:
+def an_end_before_the_response(payer: Payer) -> Steps:
     (subscription,) = payer.subscriptions()
     path = f"{SUBSCRIPTIONS}/{subscription.id}"
     payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="DELETE", path=path)
@@ -143,15 +143,15 @@ def a_subscription(payer: Payer) -> None:
 # Each scenario, and what its person has done before.
 STUCK_AT_THE_PROVIDER: dict[Scenario, Callable[[Payer], None]] = {
     a_customer_before_it_was_requested: nothing,
-    a_customer_before_the_answer: nothing,
+    a_customer_before_the_response: nothing,
     a_subscription_before_it_was_requested: a_card,
-    a_subscription_before_the_answer: a_card,
-    a_change_before_the_answer: a_subscription,
-    an_end_before_the_answer: a_subscription,
+    a_subscription_before_the_response: a_card,
+    a_change_before_the_response: a_subscription,
+    an_end_before_the_response: a_subscription,
 }
 STUCK_AT_THE_DATABASE: dict[Scenario, Callable[[Payer], None]] = {
-    a_customer_before_the_answer_was_noted: nothing,
-    a_subscription_before_the_answer_was_noted: a_card,
+    a_customer_before_the_response_was_stored: nothing,
+    a_subscription_before_the_response_was_stored: a_card,
 }
 SCENARIOS = STUCK_AT_THE_PROVIDER | STUCK_AT_THE_DATABASE
 

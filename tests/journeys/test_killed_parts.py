@@ -86,7 +86,7 @@ def the_worker_before_it_was_notified(stack: Stack, person: Person) -> Steps:
     ends_once(body, transaction_hash)
 
 
-def the_web_process_between_commit_and_answer(stack: Stack, person: Person) -> Steps:
+def the_web_process_between_commit_and_response(stack: Stack, person: Person) -> Steps:
     ends_once, body = ending_once(stack, person), person.new_call()
     with ThreadPoolExecutor(1) as caller:
         result = caller.submit(person.execute, body)
@@ -105,7 +105,7 @@ SCENARIOS: list[Scenario] = [
     the_tracker_between_receipt_and_settlement,
     the_worker_before_it_noted_the_broadcast,
     the_worker_before_it_was_notified,
-    the_web_process_between_commit_and_answer,
+    the_web_process_between_commit_and_response,
 ]
 
 

@@ -89,7 +89,7 @@ def the_worker_between_its_rows(payer: Payer) -> Steps:
     _assert_settled(payer)
 
 
-def the_web_process_before_it_answered(payer: Payer) -> Steps:
+def the_web_process_before_its_response(payer: Payer) -> Steps:
     # After its commit the request sends to the broker, which is suspended: this is the moment to kill it in.
     event_ids = payer.event_ids(PAID)
     with payer.stack.frozen(payer.stack.redis):
@@ -105,7 +105,7 @@ def the_web_process_before_it_answered(payer: Payer) -> Steps:
 
 AT_THE_PROVIDER = the_worker_before_it_called_the_provider
 AT_THE_DATABASE: list[Scenario] = [the_worker_before_it_wrote_anything, the_worker_between_its_rows]
-AT_THE_BROKER = the_web_process_before_it_answered
+AT_THE_BROKER = the_web_process_before_its_response
 SCENARIOS: list[Scenario] = [AT_THE_PROVIDER, *AT_THE_DATABASE, AT_THE_BROKER]
 
 

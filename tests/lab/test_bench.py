@@ -22,7 +22,7 @@ from lab.bench import run as bench
 from lab.bench.calls import post, signed_call
 from lab.bench.client import answer_in, retry_after
 from lab.bench.hello import hello_command
-from lab.bench.load import Answer, Load, Sent, percentile, send
+from lab.bench.load import Load, Response, Sent, percentile, send
 from lab.bench.meter import Reading, command_of, kind_of, process_in
 from lab.bench.options import add_bench_options
 from lab.bench.report import ratios, spread, values_of
@@ -75,7 +75,7 @@ def test_a_percentile_is_one_of_the_values() -> None:
 def test_the_steady_part_leaves_out_start_and_tail() -> None:
     samples = [Sample(_reading(at, web=at), settled) for at, settled in ((0, 0), (4, 10), (9, 60), (11, 90))]
     times = [1.0, *[5.0] * 30, 9.5]
-    sent = Sent(0.0, [Answer(0.0, at, 200, "") for at in [*times, 10.0]], cpu_seconds=0.0, repeats=0)
+    sent = Sent(0.0, [Response(0.0, at, 200, "") for at in [*times, 10.0]], cpu_seconds=0.0, repeats=0)
     steady = steady_part(samples, sent)
     assert steady is not None
     assert [steady[f"{name}_per_second"] for name in ("accepted", "settled")] == [6.0, 10.0]
@@ -100,9 +100,9 @@ def test_a_round_that_does_not_add_up_is_not_counted() -> None:
 
 def test_only_calls_that_were_accepted_have_a_latency() -> None:
     results = [
-        Answer(1.0, 1.5, 200, ""),
-        Answer(1.0, 9.0, 409, '{"code": "relay-nonce-used"}'),
-        Answer(2.0, 3.0, 0, ""),
+        Response(1.0, 1.5, 200, ""),
+        Response(1.0, 9.0, 409, '{"code": "relay-nonce-used"}'),
+        Response(2.0, 3.0, 0, ""),
     ]
     figures = Sent(started=1.0, answers=results, cpu_seconds=0.03, repeats=2).figures()
     assert (figures["accepted"], figures["p50_ms"], figures["client_cpu_ms_per_call"]) == (1, 500.0, 10.0)

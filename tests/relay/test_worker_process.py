@@ -18,7 +18,7 @@ from devstack.services.stack import Services
 from gateway.common.models import Lease
 from relay.models import RelayTransaction, WorkerLoop
 from relay.worker import Broadcasting
-from tests.gateway.test_broker_refusals import assert_outlives_every_answer
+from tests.gateway.test_broker_refusals import assert_survives_every_response
 from tests.journeys.waiting import until
 from tests.relay.chain import Chain
 from tests.relay.conftest import Accept
@@ -116,7 +116,7 @@ def test_redis_may_be_absent_hang_crash_or_refuse(
 
     redis.start()
     redis.wait()
-    assert_outlives_every_answer(relay_worker, redis)
+    assert_survives_every_response(relay_worker, redis)
     logged = len(relay_worker.log_path.read_text())
     began = time.monotonic()
     relay_worker.stop(patience=120)

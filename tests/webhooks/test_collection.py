@@ -172,8 +172,8 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
             for is_low in (True, False)
         ),
         sponsors.of_entry(entry, sponsor=_SPONSOR),
-        *payloads.history_of(call, answered_hash="0x", charged=1, reversals=[undone]),
-        *sponsors.history_of(_sponsored(call), user="0" * 16, answered_hash="0x", reversals=[undone]),
+        *payloads.history_of(call, first_hash="0x", charged=1, reversals=[undone]),
+        *sponsors.history_of(_sponsored(call), user="0" * 16, first_hash="0x", reversals=[undone]),
         payloads.of_entry(entry, user_id=user.pk, profile_address=str(user.profile_address)),
         payloads.of_top_up(
             _purchase(user), credits=1, profile_address=str(user.profile_address), at=timezone.now()

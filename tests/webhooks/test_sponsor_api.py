@@ -9,7 +9,7 @@ from django.utils import timezone
 from sponsors.models import Member, Sponsor
 from tests.database import rows_of
 from tests.factories import UserFactory
-from tests.relay.api.conftest import Answer, Wallet, wallet_of
+from tests.relay.api.conftest import ApiResponse, Wallet, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from tests.sponsors.sponsorships import make_sponsor
 from tests.webhooks.receiver import Receiver
@@ -34,7 +34,7 @@ def _path(sponsor: Sponsor, rest: str = "") -> str:
     return f"/api/sponsors/{sponsor.slug}/webhooks{rest}"
 
 
-def _create(sponsor: Sponsor, wallet: Wallet, url: str) -> Answer:
+def _create(sponsor: Sponsor, wallet: Wallet, url: str) -> ApiResponse:
     return wallet.post(_path(sponsor), {"url": url, "events": ["sponsor.posted", "sponsor.low"]})
 
 

@@ -45,7 +45,7 @@ class SignInViewSet(ViewSet):
         challenge = sign_in.request_challenge(
             profile_address=body["address"], client=_client(request), site=_site(request), now=now()
         )
-        return _answer(serializers.NonceResponseSerializer, challenge)
+        return _response(serializers.NonceResponseSerializer, challenge)
 
     @extend_schema(
         operation_id="authVerify",
@@ -68,7 +68,7 @@ class SignInViewSet(ViewSet):
             now=now(),
             origin=origin_of(request),
         )
-        return _answer(serializers.TokenPairResponseSerializer, pair)
+        return _response(serializers.TokenPairResponseSerializer, pair)
 
     @extend_schema(
         operation_id="authRefresh",
@@ -84,7 +84,7 @@ class SignInViewSet(ViewSet):
     def refresh(self, request: Request) -> Response:
         body = serializers.RefreshRequestSerializer.read(request.data)
         pair = sessions.refresh(token=body["refresh"], now=now())
-        return _answer(serializers.TokenPairResponseSerializer, pair)
+        return _response(serializers.TokenPairResponseSerializer, pair)
 
     @extend_schema(
         operation_id="authLogout",
@@ -117,7 +117,7 @@ class SignInViewSet(ViewSet):
     )
     @action(detail=False)
     def me(self, request: ProfileRequest) -> Response:
-        return _answer(serializers.MeResponseSerializer, request.auth)
+        return _response(serializers.MeResponseSerializer, request.auth)
 
 
 class SessionViewSet(ViewSet):
@@ -165,7 +165,7 @@ class KeySetViewSet(ViewSet):
         return Response(public_key_set(), headers={"Cache-Control": "public, max-age=300"})
 
 
-def _answer(serializer_class: type[Serializer[Any]], instance: object) -> Response:
+def _response(serializer_class: type[Serializer[Any]], instance: object) -> Response:
     return Response(rendered(serializer_class, instance), headers=PRIVATE)
 
 

@@ -53,7 +53,7 @@ def refresh(*, user_id: int, now: datetime) -> None:
         profile = _metadata(str(user.profile_address))
         card["name"] = _name_in(profile)
         card["picture"], card["picture_type"] = _picture_in(profile)
-    except (NodeUnavailable, public_http.NoAnswer) as error:
+    except (NodeUnavailable, public_http.NoResponse) as error:
         logger.info("the card of user %s is unchanged: %s", user_id, error)
         ProfileCard.objects.update_or_create(user=user, defaults={"refreshed_at": now})
         return
@@ -130,7 +130,7 @@ def _fetch(uri: VerifiableUri, most: int) -> bytes:
     else:
         url = f"{settings.IPFS_GATEWAY_URL}/{rest.removeprefix('//')}" if scheme == "ipfs" else uri.url
         response = public_http.get(
-            url, seconds=_SECONDS, allowed=public_http.Exceptions(), answer_bytes=most + 1
+            url, seconds=_SECONDS, allowed=public_http.Exceptions(), response_bytes=most + 1
         )
         if response.status != 200:
             raise NoCard(f"status {response.status}")

@@ -77,7 +77,7 @@ class NoticeEmailViewSet(ViewSet):
     def notice_email(self, request: ProfileRequest) -> Response:
         if request.method == "POST":
             _set(request, NoticeEmailSerializer.read(request.data)["email"])
-        return Response(_answer(request.user), headers=PRIVATE)
+        return Response(_body(request.user), headers=PRIVATE)
 
 
 def _set(request: ProfileRequest, email: str | None) -> None:
@@ -88,7 +88,7 @@ def _set(request: ProfileRequest, email: str | None) -> None:
     addresses.give(user=request.user, email=email, language=language, now=clock.now())
 
 
-def _answer(user: User) -> dict[str, Any]:
+def _body(user: User) -> dict[str, Any]:
     address = NoticeAddress.objects.filter(user=user).first()
     body = {
         "email": address.email if address else None,

@@ -43,24 +43,24 @@ MINED = {RelayStatus.SUCCESS, RelayStatus.FAILED, RelayStatus.EXECUTED_EXTERNALL
 
 
 def history_of(
-    call: RelayTransaction, *, answered_hash: str, charged: int, reversals: Sequence[ReversedSettlement]
+    call: RelayTransaction, *, first_hash: str, charged: int, reversals: Sequence[ReversedSettlement]
 ) -> list[Event]:
     """
     Return all events of a call, in order.
 
     `charged` are the credits posted for it, and `reversals` its reversed settlements, in order.
     """
-    events = [_of_call(call, EventType.CALL_ACCEPTED, call.created_at, answered_hash, _pending(call))]
+    events = [_of_call(call, EventType.CALL_ACCEPTED, call.created_at, first_hash, _pending(call))]
     for row in reversals:
         undone = _outcome(row, _part_of_user(call, row.real_cost))
         reopened = {"status": RelayStatus.SUBMITTED.value, "creditsUsed": call.expected_cost}
         events += [
-            _of_call(call, EventType.CALL_SETTLED, row.settled_at, answered_hash, undone, row.number),
-            _of_call(call, EventType.CALL_REOPENED, row.reversed_at, answered_hash, reopened, row.number),
+            _of_call(call, EventType.CALL_SETTLED, row.settled_at, first_hash, undone, row.number),
+            _of_call(call, EventType.CALL_REOPENED, row.reversed_at, first_hash, reopened, row.number),
         ]
     if call.settled_at is not None:
         outcome, number = _outcome(call, charged), len(reversals)
-        events.append(_of_call(call, EventType.CALL_SETTLED, call.settled_at, answered_hash, outcome, number))
+        events.append(_of_call(call, EventType.CALL_SETTLED, call.settled_at, first_hash, outcome, number))
     return events
 
 
@@ -84,10 +84,10 @@ def _outcome(row: RelayTransaction | ReversedSettlement, credits: int) -> Data:
 
 
 def _of_call(
-    call: RelayTransaction, kind: EventType, at: datetime, answered_hash: str, state: Data, number: int = 0
+    call: RelayTransaction, kind: EventType, at: datetime, first_hash: str, state: Data, number: int = 0
 ) -> Event:
     ordering_key = f"{Subject.Kind.CALL.value}:{call.pk}"
-    data = {"transactionHash": answered_hash, "transactionSenderAddress": call.profile_address, **state}
+    data = {"transactionHash": first_hash, "transactionSenderAddress": call.profile_address, **state}
     return Event(kind, call.user_id, at, f"{ordering_key}:{kind.value}:{number}", ordering_key, data)
 
 

@@ -38,7 +38,7 @@ def of_entry(entry: CreditEntry, *, sponsor: Sponsor) -> Event:
 
 
 def history_of(
-    call: SponsoredCall, *, user: str, answered_hash: str, reversals: Sequence[ReversedSettlement]
+    call: SponsoredCall, *, user: str, first_hash: str, reversals: Sequence[ReversedSettlement]
 ) -> list[Event]:
     """
     Return the events of a sponsored call, in order; none before its first end.
@@ -46,7 +46,7 @@ def history_of(
     `user` is the user's id in the sponsor's figures. `reversals` are the reversed settlements, in order.
     """
     relayed, hold = call.hold.relay_transaction, call.sponsor_hold
-    who = _who(call, relayed, user=user, answered_hash=answered_hash)
+    who = _who(call, relayed, user=user, first_hash=first_hash)
     events = []
     for row in reversals:
         part = sponsor_part(row.real_cost, share_percent=call.version.share_percent)
@@ -65,7 +65,7 @@ def history_of(
     return events
 
 
-def _who(call: SponsoredCall, relayed: RelayTransaction, *, user: str, answered_hash: str) -> Data:
+def _who(call: SponsoredCall, relayed: RelayTransaction, *, user: str, first_hash: str) -> Data:
     """
     Name the call and its user.
 
@@ -82,7 +82,7 @@ def _who(call: SponsoredCall, relayed: RelayTransaction, *, user: str, answered_
         "version": call.version.number,
         "user": None if is_known else user,
         "transactionSenderAddress": relayed.profile_address if is_known else None,
-        "transactionHash": answered_hash if is_known else None,
+        "transactionHash": first_hash if is_known else None,
         "hash": relayed.digest if is_known else None,
         "voucherId": voucher.voucher_id if voucher else None,
     }

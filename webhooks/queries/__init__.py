@@ -105,12 +105,12 @@ def settled_calls() -> set[int]:
 def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
     """Return the events of each of these calls, in order, by the call's id."""
     ids = list(call_ids)
-    answered = answered_hashes(ids)
+    answered = first_hashes(ids)
     calls = RelayTransaction.objects.filter(pk__in=ids).defer("payload", "signature")
     return {
         call.pk: payloads.history_of(
             call,
-            answered_hash=answered.get(call.pk, call.transaction_hash),
+            first_hash=answered.get(call.pk, call.transaction_hash),
             charged=-call.hold.entry.amount if call.hold.entry else 0,
             reversals=sorted(call.reversed_settlements.all(), key=lambda row: row.number),
         )
@@ -120,7 +120,7 @@ def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
     }
 
 
-def answered_hashes(call_ids: Iterable[int]) -> dict[int, str]:
+def first_hashes(call_ids: Iterable[int]) -> dict[int, str]:
     """Return the hash that `execute` returned for each of these calls, by the call's id."""
     attempts = Attempt.objects.filter(relay_transaction__in=list(call_ids))
     first = attempts.order_by("relay_transaction", "sequence", "pk").distinct("relay_transaction")

@@ -10,7 +10,7 @@ from sponsors.models import PolicyVersion, SponsoredCall
 from sponsors.queries.figures import user_reference
 from webhooks.models import Endpoint, Subject
 from webhooks.payloads import Event, sponsors
-from webhooks.queries import Audience, Span, answered_hashes
+from webhooks.queries import Audience, Span, first_hashes
 
 _OF_CALLS = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
 
@@ -82,12 +82,12 @@ def sponsored_histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
         .prefetch_related("hold__relay_transaction__reversed_settlements")
     )
     relayed = {call.pk: call.hold.relay_transaction for call in calls}
-    answered = answered_hashes(row.pk for row in relayed.values())
+    answered = first_hashes(row.pk for row in relayed.values())
     return {
         call.pk: sponsors.history_of(
             call,
             user=user_reference(call.version.policy.sponsor, call.user_id),
-            answered_hash=answered.get(relayed[call.pk].pk, relayed[call.pk].transaction_hash),
+            first_hash=answered.get(relayed[call.pk].pk, relayed[call.pk].transaction_hash),
             reversals=sorted(relayed[call.pk].reversed_settlements.all(), key=lambda row: row.number),
         )
         for call in calls

@@ -23,7 +23,7 @@ from standardwebhooks import Webhook
 from gateway.common import clock
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.leases import try_lease
-from gateway.common.public_http import AddressRefused, NoAnswer, post
+from gateway.common.public_http import AddressRefused, NoResponse, post
 from webhooks.models import Delivery, Endpoint, Message
 from webhooks.services import endpoints
 
@@ -153,7 +153,7 @@ def _posted(message: Message, secrets: list[str], moment: datetime) -> tuple[int
             seconds=settings.WEBHOOK_TIMEOUT_SECONDS,
             allowed=endpoints.allowed_addresses(),
         )
-    except (AddressRefused, NoAnswer) as failure:
+    except (AddressRefused, NoResponse) as failure:
         return None, "", str(failure)
     return response.status, response.body.decode(errors="replace").replace("\0", "")[:_SHOWN_LETTERS], ""
 

@@ -21,7 +21,7 @@ from relay.queries.calls import CallRows, Identity
 from relay.services.accepting.contention import Ticket
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction
 from sponsors.queries import Offer
-from sponsors.rules.policies import Answer, Question
+from sponsors.rules.policies import OutsideResponse, Question
 from sponsors.services.paying import Bill, SponsorChoice, Sponsorship
 from sponsors.services.verifiers import AskedCall
 
@@ -112,7 +112,7 @@ class SubmittedCall:
 
     # The sponsor's policies and credits, the answers to their questions, and how often they have decided.
     offer: Offer | None = None
-    answers: dict[Question, Answer | None] = field(default_factory=dict)
+    responses: dict[Question, OutsideResponse | None] = field(default_factory=dict)
     decisions: int = 0
     sponsorship: Sponsorship | None = None
     # Why the named sponsor does not pay.

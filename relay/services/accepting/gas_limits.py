@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.contracts import EXECUTE, refusal_from_revert
-from gateway.chain.errors import CallReverted, RelayNonceRefused, answer_too_large
+from gateway.chain.errors import CallReverted, RelayNonceRefused, result_too_large
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, Trial
 from relay.pricing import gas_limit_for
@@ -93,11 +93,11 @@ def of_trial(call: SubmittedCall, *, maximum: int) -> Gas | None:
 
     Raises:
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
-        AnswerTooLarge: the contracts return more data than the service reads.
+        ResultTooLarge: the contracts return more data than the service reads.
     """
     trial = call.state.trial
     if trial.is_oversized:
-        raise answer_too_large()
+        raise result_too_large()
     if call.query.gas_limit is not None:
         return _of_execution(call.signed, call.query, trial)
     if trial.gas_limit is not None:

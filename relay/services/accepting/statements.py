@@ -39,7 +39,7 @@ def policy_of(calls: Sequence[SubmittedCall], signer: Signer) -> dict[str, Any]:
         SignerUnavailable: the remote signer does not answer.
     """
     if signer.is_remote:
-        signer.require_answers()
+        signer.require_available()
     has_risk = any(call.risk_wei for call in calls)
     limits = losses.limits_for(Loss.Kind.UNTRUSTED) if has_risk else losses.NO_LOSS
     return {

@@ -23,7 +23,7 @@ from credits.services.entries import open_account
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
-from gateway.chain.errors import AnswerTooLarge
+from gateway.chain.errors import ResultTooLarge
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signatures import recover_signers
 from gateway.chain.signing import get_signer
@@ -47,7 +47,7 @@ from relay.services.accepting import (
 from relay.services.accepting.calls import Caller, Step, Steps, Story, SubmittedCall
 from sponsors.errors import SponsorBusy
 from sponsors.queries import default_sponsor
-from sponsors.services.paying import SponsorChoice, Sponsorship, answer_to, payer_of
+from sponsors.services.paying import SponsorChoice, Sponsorship, payer_of, response_to
 from users.queries import require_active_state
 
 # The outcome of a request, for metrics: `refused` is the caller's fault, `unavailable` that of a dependency.
@@ -277,7 +277,7 @@ def _choose_payer(call: SubmittedCall) -> Steps:
         try:
             if call.decisions >= _MOST_DECISIONS:
                 raise SponsorBusy("Many calls change what the sponsor's policies have left.", retry_after=1)
-            payer = payer_of(call.bill, call.offer, call.answers)
+            payer = payer_of(call.bill, call.offer, call.responses)
         except DomainError as refusal:
             _refuse_sponsor(call, refusal)
             continue
@@ -285,7 +285,7 @@ def _choose_payer(call: SubmittedCall) -> Steps:
             call.sponsorship, call.decisions = payer, call.decisions + 1
             continue
         yield Step.ALONE
-        call.answers[payer] = answer_to(payer, call.bill, asked_before=len(call.answers))
+        call.responses[payer] = response_to(payer, call.bill, asked_before=len(call.responses))
 
 
 def _refuse_sponsor(call: SubmittedCall, refusal: DomainError) -> None:
@@ -315,7 +315,7 @@ def _refusals_counted(call: SubmittedCall) -> Iterator[None]:
     except DomainError as refusal:
         if not refusal.is_outage:
             refused_calls.add(_sender_of(call))
-        if isinstance(refusal, AnswerTooLarge):
+        if isinstance(refusal, ResultTooLarge):
             _oversized.add(call.caller.profile_address)
         raise
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.errors import no_answer
+from gateway.chain.errors import no_node_responds
 from gateway.common.errors import DomainError
 from relay.queries.calls import CallKey, rows_of_calls
 from relay.services.accepting import unsigned
@@ -90,7 +90,7 @@ with_others: Batcher[Progress, Progress] = Batcher(
     pause_seconds=0.003,
     longest_wait_seconds=0.008,
     # Requests wait here for the chain; a node that hangs must not occupy all threads.
-    wait_limits=WaitLimits(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
+    wait_limits=WaitLimits(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_node_responds),
 )
 
 

@@ -21,7 +21,7 @@ from credits.services import holds
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
-from gateway.chain.errors import AnswerTooLarge, CallReverted, NodeUnavailable
+from gateway.chain.errors import CallReverted, NodeUnavailable, ResultTooLarge
 from gateway.chain.types import ExternalExecution, Receipt
 from gateway.common import db, metrics
 from gateway.common.statements import Statements
@@ -178,7 +178,7 @@ def _reason_of(transaction: RelayTransaction) -> tuple[str, str]:
             calldata=transaction.calldata,
             gas_cap=settings.RELAY_MAX_GAS,
         )
-    except AnswerTooLarge as too_large:
+    except ResultTooLarge as too_large:
         return too_large.code, too_large.detail
     except CallReverted as reverted:
         owner = _owner_of(transaction)

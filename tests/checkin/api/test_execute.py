@@ -17,7 +17,7 @@ from tests.checkin.api.shapes import CHECK_IN_RESULT, EXECUTE
 from tests.checkin.items import TYPES
 from tests.checkin.rows import allow_attempts, everything, only, subscribe, wear_the_top_badges
 from tests.factories import UserFactory
-from tests.relay.api.conftest import Answer, Wallet, wallet_of
+from tests.relay.api.conftest import ApiResponse, Wallet, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from tests.rewards.rows import experience_of
 from users.models import User
@@ -25,7 +25,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def ask(wallet: Wallet, method: str, path: str = EXECUTE, **options: Any) -> Answer:
+def ask(wallet: Wallet, method: str, path: str = EXECUTE, **options: Any) -> ApiResponse:
     """Ask without a body; left alone, Django's client posts a form."""
     body: dict[str, Any] = {"data": b"", "content_type": "application/json"} if method == "post" else {}
     return wallet.send(method, path, **body, **options)

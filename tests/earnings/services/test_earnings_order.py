@@ -13,7 +13,7 @@ from credits.services import entries
 from credits.services.reconciliation import find_differences
 from devstack.ad_networks.signing import Reward
 from earnings.models import Postback, PostbackState
-from earnings.networks.base import Answer
+from earnings.networks.base import PostbackResponse
 from gateway.common.errors import DomainError
 from rewards.models import ExperienceEntry
 from tests.earnings.ad_networks import Network, random_id, set_up
@@ -116,7 +116,7 @@ def test_50_simultaneous_repeats_credit_once(transactional_db: None) -> None:
 
     results = _at_once(network, [reward] * 50)
 
-    assert results == [Answer(200, "OK")] * 50
+    assert results == [PostbackResponse(200, "OK")] * 50
     assert (Postback.objects.count(), CreditEntry.objects.count()) == (1, 1)
     assert balance_of(user).available == int(reward.amount)
 
@@ -128,7 +128,7 @@ def test_simultaneous_credits_and_reversals_leave_nothing(transactional_db: None
         reversal = network.reward(
             user, external_id=reward.external_id, amount=reward.amount, is_reversal=True
         )
-        assert _at_once(network, [reward, reversal] * 4) == [Answer(200, "OK")] * 8
+        assert _at_once(network, [reward, reversal] * 4) == [PostbackResponse(200, "OK")] * 8
 
     assert balance_of(user).available == 0
     assert Postback.objects.count() == 16
@@ -136,7 +136,7 @@ def test_simultaneous_credits_and_reversals_leave_nothing(transactional_db: None
     assert find_differences() == []
 
 
-def _at_once(network: Network, rewards: list[Reward]) -> list[Answer | DomainError]:
+def _at_once(network: Network, rewards: list[Reward]) -> list[PostbackResponse | DomainError]:
     return at_once([partial(network.send, reward) for reward in rewards])
 
 

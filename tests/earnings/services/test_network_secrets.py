@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from earnings.models import AdNetwork, Postback
-from earnings.networks.base import Answer
+from earnings.networks.base import PostbackResponse
 from earnings.services import networks
 from earnings.services.push import request_visit_link
 from gateway.common.crypto import SealedUnderAnotherKey
@@ -60,7 +60,7 @@ def test_without_the_key_postbacks_are_postponed(settings: Any, caplog: pytest.L
     settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
 
     with caplog.at_level(logging.ERROR):
-        assert network.send(network.reward(user)) == Answer(503, "try again later")
+        assert network.send(network.reward(user)) == PostbackResponse(503, "try again later")
 
     assert not Postback.objects.exists()
     assert "no key in AD_NETWORK_SECRET_KEYS decrypts a secret" in caplog.text

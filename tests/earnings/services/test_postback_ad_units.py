@@ -15,7 +15,7 @@ from credits.models import CreditEntry
 from credits.queries import balance_of
 from devstack.ad_networks.signing import AD_UNIT, KEY_ID
 from earnings.models import AdNetwork, Postback
-from earnings.networks.base import Answer, RawRequest
+from earnings.networks.base import PostbackResponse, RawRequest
 from earnings.networks.signatures import unpadded
 from earnings.services import networks, postbacks
 from tests.earnings.ad_networks import Network, key_pair, random_id, set_up
@@ -25,7 +25,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def _send(network: Network, user: User, **fields: str) -> Answer:
+def _send(network: Network, user: User, **fields: str) -> PostbackResponse:
     """Send a reward that Google signed, and return the response."""
     fields = {
         "ad_network": "5450213213286189855",
@@ -50,7 +50,7 @@ def test_another_publishers_ad_unit_earns_nothing() -> None:
     user, network = UserFactory.create(), set_up("admob")
     longer, shorter = f"{AD_UNIT}1", AD_UNIT[:-1]
     for unit in (str(random.randint(10**9, 10**10)), longer, shorter, f"{AD_UNIT} ", "", f"x{AD_UNIT}"):
-        assert _send(network, user, ad_unit=unit) == Answer(400, "refused"), unit
+        assert _send(network, user, ad_unit=unit) == PostbackResponse(400, "refused"), unit
 
     assert not Postback.objects.exists()
     assert not CreditEntry.objects.exists()

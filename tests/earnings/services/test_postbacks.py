@@ -12,7 +12,7 @@ from credits.models import CreditEntry
 from credits.queries import balance_of
 from earnings.models import Postback, PostbackState
 from earnings.networks import ADAPTERS
-from earnings.networks.base import Answer, RawRequest
+from earnings.networks.base import PostbackResponse, RawRequest
 from earnings.services import networks, postbacks
 from gateway.common.errors import NotFound
 from rewards.models import ExperienceEntry
@@ -233,5 +233,5 @@ def test_a_debug_postback_is_acknowledged_and_credits_nothing(extra: str) -> Non
     assert balance_of(user).available == 0
 
 
-def _receive(slug: str, request: RawRequest) -> Answer:
+def _receive(slug: str, request: RawRequest) -> PostbackResponse:
     return postbacks.receive(slug=slug, request=request, now=timezone.now())

@@ -99,7 +99,7 @@ class Account:
         self.events: list[bytes] = []
         self._secrets = tuple(webhook_secrets)
         self._now = (begins_at or datetime.now(UTC)).replace(microsecond=0)
-        self._answers_by_key: dict[str, tuple[object, str]] = {}
+        self._responses_by_key: dict[str, tuple[object, str]] = {}
         self._customers: dict[str, Customer] = {}
         self._setups: dict[str, tuple[str, str]] = {}
         self._subscriptions: dict[str, Subscription] = {}
@@ -127,9 +127,9 @@ class Account:
             raise BillingUnavailable("Stripe does not respond. Repeat the request.", retry_after=5)
 
     def _idempotent(self, key: str, parameters: object, command: Callable[[], str]) -> str:
-        if key not in self._answers_by_key:
-            self._answers_by_key[key] = (parameters, command())
-        first_parameters, result = self._answers_by_key[key]
+        if key not in self._responses_by_key:
+            self._responses_by_key[key] = (parameters, command())
+        first_parameters, result = self._responses_by_key[key]
         if first_parameters != parameters:
             raise BillingRefused("Stripe refused the request.", reason="idempotency_error")
         return result

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = tuple[int, bytes]
-Behaviour = Callable[[list[dict[str, Any]]], Answer]
+Response = tuple[int, bytes]
+Behaviour = Callable[[list[dict[str, Any]]], Response]
 
 
 def result(value: Any) -> Behaviour:
@@ -23,7 +23,7 @@ def error(code: int, message: str) -> Behaviour:
     return lambda batch: reply([{"id": call["id"], "error": fields} for call in batch])
 
 
-def reply(body: Any, status: int = 200) -> Answer:
+def reply(body: Any, status: int = 200) -> Response:
     """Return an HTTP response with a JSON body."""
     return status, json.dumps(body).encode()
 

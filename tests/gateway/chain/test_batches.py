@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from gateway.chain import answers
+from gateway.chain import responses
 from gateway.chain.batches import BatchResponse, oversized_by_contract, request_body
 from gateway.chain.rpc import (
     BatchRefused,
     Call,
-    ErrorAnswer,
-    MalformedAnswer,
+    ErrorResponse,
+    MalformedResponse,
     NodeFault,
     OversizedError,
     RpcError,
@@ -68,7 +68,7 @@ def test_an_oversized_response_of_a_contract_is_an_error_of_the_call() -> None:
 
 def test_an_oversized_response_that_no_contract_can_cause_is_a_node_fault() -> None:
     values = _read(_calls(max_bytes=1_000), _body("0x1", "0x" + "ab" * 1_000, "0x2"))
-    assert isinstance(values[1], MalformedAnswer)
+    assert isinstance(values[1], MalformedResponse)
     assert str(values[1]) == "eth_call: the response is larger than 1000 bytes"
 
 
@@ -123,7 +123,7 @@ def test_responses_that_are_oversized_only_in_sum_blame_no_call() -> None:
     ids=lambda body: repr(body[:40]),
 )
 def test_anything_but_the_response_to_the_batch_is_malformed(body: bytes) -> None:
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedResponse):
         _read(_calls(), body)
 
 
@@ -165,7 +165,7 @@ def test_an_error_is_a_result_only_for_calls_that_allow_it() -> None:
     accepting, refusing = _calls(1, accepts=lambda error: error.code == 3) + _calls(1)
     value, fault = _read([accepting, refusing], body)
     assert value == RpcError(3, ("reverted" * 1_000)[:1_000], "0x01")
-    assert isinstance(fault, ErrorAnswer)
+    assert isinstance(fault, ErrorResponse)
     assert str(fault) == "eth_call: JSON-RPC error 3"
 
 
@@ -174,7 +174,7 @@ def test_an_error_is_a_result_only_for_calls_that_allow_it() -> None:
 )
 def test_an_error_without_a_code_is_malformed(fields: Any) -> None:
     (value,) = _read(_calls(1), json.dumps([{"id": 0, "error": fields}]).encode())
-    assert isinstance(value, MalformedAnswer)
+    assert isinstance(value, MalformedResponse)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyError, RecursionError, MemoryError, ZeroDivisionError])
@@ -212,12 +212,12 @@ def test_any_error_while_parsing_a_response_is_the_result_of_its_call(error: typ
     ],
 )
 def test_a_quantity_is_hexadecimal_positive_and_fits(text: Any) -> None:
-    with pytest.raises(MalformedAnswer):
-        answers.quantity(text)
-    assert answers.quantity(hex(2**63 - 1)) == 2**63 - 1
+    with pytest.raises(MalformedResponse):
+        responses.quantity(text)
+    assert responses.quantity(hex(2**63 - 1)) == 2**63 - 1
 
 
 def test_a_fault_names_the_method_and_the_member() -> None:
     block = {"number": "0x1", "timestamp": "0x1", "hash": "0x" + "00" * 32}
-    (fault,) = _read([Call("eth_getBlockByNumber", [], answers.head)], _body(block))
+    (fault,) = _read([Call("eth_getBlockByNumber", [], responses.head)], _body(block))
     assert str(fault) == "eth_getBlockByNumber: member baseFeePerGas is missing"

@@ -16,7 +16,7 @@ from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.nodes import NodeLimits
 from gateway.chain.types import SendKind
-from tests.gateway.chain.nodes import Answer, Node, reply, running
+from tests.gateway.chain.nodes import Node, Response, reply, running
 
 _ACCOUNT = "0x" + secrets.token_hex(20)
 _HASH = "0x" + secrets.token_hex(32)
@@ -44,7 +44,7 @@ class Truth:
     over: threading.Event | None = None
     status: int = 200
 
-    def __call__(self, batch: list[dict[str, Any]]) -> Answer:
+    def __call__(self, batch: list[dict[str, Any]]) -> Response:
         assert self.over is None or self.over.wait(120)
         return reply([{"id": call["id"], **self._answer(call["method"])} for call in batch], self.status)
 

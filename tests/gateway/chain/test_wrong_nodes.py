@@ -15,7 +15,7 @@ import pytest
 
 from gateway.chain import node as node_module
 from gateway.chain.client import JsonRpcChainClient
-from gateway.chain.errors import AnswerTooLarge, CallReverted, NodeUnavailable
+from gateway.chain.errors import CallReverted, NodeUnavailable, ResultTooLarge
 from gateway.chain.nodes import NodeLimits
 from gateway.chain.rpc import RpcError
 from gateway.chain.types import RelayQuery, SendKind, SendOutcome
@@ -24,8 +24,8 @@ from lab.chaos.http_proxy import NodeProxy
 from lab.chaos.mutations import Mutations
 from lab.chaos.proxies import Loop, tcp
 from tests.fakes.profiles import random_address
-from tests.gateway.chain.nodes import Answer, Behaviour, Node, error, reply, running
-from tests.gateway.chain.test_client_answers import Script, _lens_or
+from tests.gateway.chain.nodes import Behaviour, Node, Response, error, reply, running
+from tests.gateway.chain.test_client_responses import Script, _lens_or
 
 _ACCOUNT, _HASHES = random_address(), ["0x" + secrets.token_hex(32) for _ in range(3)]
 
@@ -43,8 +43,8 @@ def _receipt(transaction_hash: str) -> dict[str, Any]:
 
 def _honest() -> Script:
     script = Script()
-    block = script.answers["eth_getBlockByNumber"]
-    script.answers |= {
+    block = script.responses["eth_getBlockByNumber"]
+    script.responses |= {
         "eth_chainId": hex(4201),
         "eth_getBlockByNumber": lambda *_: block | {"timestamp": hex(int(time.time()))},
         "eth_getTransactionReceipt": _receipt,
@@ -114,7 +114,7 @@ _SIZED_BY_CONTRACT = {"profile", "key manager", "estimate", "code", "nonce", "da
 
 def _answering(method: str, answer: Any) -> Behaviour:
     script = _honest()
-    script.answers[method] = answer
+    script.responses[method] = answer
     return script
 
 
@@ -126,7 +126,7 @@ _BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7", "
 _NO_FEE = {name: value for name, value in _BLOCK.items() if name != "baseFeePerGas"}
 
 
-def _unhashable(batch: list[dict[str, Any]]) -> Answer:
+def _unhashable(batch: list[dict[str, Any]]) -> Response:
     return reply([{"id": [1] if place == 1 else place, "result": "0x1"} for place in range(len(batch))])
 
 
@@ -230,7 +230,7 @@ def test_a_contracts_oversized_response_faults_neither_the_node_nor_other_calls(
     script = _honest()
     big = [{"calls": [{"status": "0x0", "gasUsed": "0x5208", "returnData": "0x" + "00" * 1_200_000}]}]
     hostile = _query()
-    script.answers["eth_simulateV1"] = lambda call, _: (
+    script.responses["eth_simulateV1"] = lambda call, _: (
         big
         if call["blockStateCalls"][0]["calls"][0]["to"] == hostile.key_manager
         else [{"calls": [{"status": "0x1", "gasUsed": "0x5208", "returnData": "0x"}]}]
@@ -243,7 +243,7 @@ def test_a_contracts_oversized_response_faults_neither_the_node_nor_other_calls(
         assert [health.fault for health in client.nodes()] == [""]
 
 
-class TestTooLargeAnswers:
+class TestOversizedResponses:
     """One node says that a contract returns too much; whether it does, others tell."""
 
     @staticmethod
@@ -313,7 +313,7 @@ class TestTooLargeAnswers:
             running(_honest()) as good,
         ):
             client = _client(liar, good)
-            assert _estimate(client) == int(_honest().answers["eth_estimateGas"], 16)
+            assert _estimate(client) == int(_honest().responses["eth_estimateGas"], 16)
             assert client.nodes()[0].fault.startswith("invalid response: eth_estimateGas")
 
 
@@ -321,7 +321,7 @@ class TestBatchLimits:
     """A provider that takes fewer calls at a time than we send."""
 
     @staticmethod
-    def _limited(limit: int, refuse: Callable[[list[dict[str, Any]]], Answer]) -> Behaviour:
+    def _limited(limit: int, refuse: Callable[[list[dict[str, Any]]], Response]) -> Behaviour:
         script = _honest()
         return lambda batch: refuse(batch) if len(batch) > limit else script(batch)
 
@@ -342,7 +342,7 @@ class TestBatchLimits:
         ids=["array", "object", "empty", "413", "400"],
     )
     def test_smaller_batches_are_sent_at_once_and_from_then_on(
-        self, limit: int, refuse: Callable[[list[dict[str, Any]]], Answer], caplog: pytest.LogCaptureFixture
+        self, limit: int, refuse: Callable[[list[dict[str, Any]]], Response], caplog: pytest.LogCaptureFixture
     ) -> None:
         metrics.CHAIN_BATCH_LIMIT.take()
         hashes = ["0x" + secrets.token_hex(32) for _ in range(150)]
@@ -392,7 +392,7 @@ class TestBatchLimits:
             assert len(node.batches) == 2
 
 
-class TestPartialAnswers:
+class TestPartialResponses:
     """Results in the response are kept; what was not waits."""
 
     @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ class TestPartialAnswers:
     ) -> None:
         script = _honest()
         odd = {name: value for name, value in (_receipt(_HASHES[1]) | change).items() if value is not ...}
-        script.answers["eth_getTransactionReceipt"] = lambda name: (
+        script.responses["eth_getTransactionReceipt"] = lambda name: (
             odd if name == _HASHES[1] else _receipt(name)
         )
         with running(script) as node:
@@ -428,7 +428,7 @@ class TestPartialAnswers:
 
     def test_a_node_with_an_odd_receipt_has_no_vote_and_two_others_decide(self) -> None:
         script = _honest()
-        script.answers["eth_getTransactionReceipt"] = lambda name: _receipt(name) | {"status": None}
+        script.responses["eth_getTransactionReceipt"] = lambda name: _receipt(name) | {"status": None}
         with running(script) as odd, running(_honest()) as second, running(_honest()) as third:
             view = _view(_client(odd, second, third))
         assert len(view.receipts) == 3
@@ -437,7 +437,7 @@ class TestPartialAnswers:
     def test_a_lagging_backends_missing_results_are_requested_again_and_the_rest_kept(self) -> None:
         rng, honest = random.Random(secrets.randbits(64)), _honest()
 
-        def behave(batch: list[dict[str, Any]]) -> Answer:
+        def behave(batch: list[dict[str, Any]]) -> Response:
             results = json.loads(honest(batch)[1])
             behind = {"code": -32000, "message": "header not found"}
             return reply(
@@ -481,13 +481,13 @@ def test_every_mutation_of_a_response_raises_at_most_node_unavailable(loop: Loop
         for name, read in list(READS.items()) * 2:
             # It is asked each time, whatever it has done before.
             liar._wrong_until = liar.backs_off_until = 0.0
-            liar.guard.answered()
+            liar.guard.responded()
             client.node_checks().check()
             try:
                 outcome = read(client)
             except (NodeUnavailable, CallReverted):
                 assert count < 3 or name == "code", (seed, name, mutations.counts)
-            except AnswerTooLarge:
+            except ResultTooLarge:
                 # A contract may return so much, and no other node can tell.
                 assert count == 1, (seed, name)
                 assert name in _SIZED_BY_CONTRACT, (seed, name)

@@ -57,7 +57,7 @@ def test_every_caller_is_admitted_while_the_dependency_responds() -> None:
 def test_after_three_failures_in_a_row_the_circuit_is_open() -> None:
     guard = Guard(places=2)
     _fail(guard, 2)
-    guard.answered()
+    guard.responded()
     _fail(guard, 2)
     assert not guard.is_open
     _fail(guard, 1)

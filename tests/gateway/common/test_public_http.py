@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.common.public_http import AddressRefused, Exceptions, NoAnswer, is_public, post, require_usable
+from gateway.common.public_http import AddressRefused, Exceptions, NoResponse, is_public, post, require_usable
 
 _NONE, _LOCAL = Exceptions(), Exceptions(http=True, loopback=True)
 
@@ -93,7 +93,7 @@ def test_a_name_is_resolved_once_and_each_address_is_checked(monkeypatch: pytest
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     monkeypatch.setattr(socket, "create_connection", connect)
-    with pytest.raises(NoAnswer, match="ConnectionRefusedError"):
+    with pytest.raises(NoResponse, match="ConnectionRefusedError"):
         post("https://wallet.example/", body=b"", headers={}, seconds=1, allowed=_NONE)
     with pytest.raises(AddressRefused, match=r"10\.0\.0\.1 is not a public address"):
         post("https://wallet.example/", body=b"", headers={}, seconds=1, allowed=_NONE)
@@ -109,7 +109,7 @@ def test_a_slow_lookup_is_a_failed_resolution(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     began = time.monotonic()
-    with pytest.raises(NoAnswer, match=r"wallet\.example cannot be resolved"):
+    with pytest.raises(NoResponse, match=r"wallet\.example cannot be resolved"):
         post("https://wallet.example/", body=b"", headers={}, seconds=0.2, allowed=_NONE)
     assert time.monotonic() - began < 30
     go_on.set()
@@ -119,7 +119,7 @@ def test_a_response_that_arrives_byte_by_byte_is_cut_off() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_drip, args=(server, b"HTTP/1.1 "), daemon=True).start()
         began = time.monotonic()
-        with pytest.raises(NoAnswer, match=r"No response within 3 seconds"):
+        with pytest.raises(NoResponse, match=r"No response within 3 seconds"):
             post(_url(server), body=b"{}", headers={}, seconds=3, allowed=_LOCAL)
         assert time.monotonic() - began < 30
 
@@ -135,7 +135,7 @@ def test_only_the_beginning_of_a_long_response_is_read() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"a" * 20
         threading.Thread(target=_drip, args=(server, head), daemon=True).start()
-        response = post(_url(server), body=b"{}", headers={}, seconds=60, allowed=_LOCAL, answer_bytes=10)
+        response = post(_url(server), body=b"{}", headers={}, seconds=60, allowed=_LOCAL, response_bytes=10)
     assert (response.status, response.body) == (200, b"a" * 10)
 
 

@@ -36,15 +36,15 @@ class SlowWeb(Web):
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self._port), timeout=120)
 
-    def ask(self, line: str, headers: str = "", body: str = "") -> "Answer":
+    def ask(self, line: str, headers: str = "", body: str = "") -> "Response":
         with closing(self.connect()) as connection:
             connection.sendall(f"{line} HTTP/1.1\r\n{HOST}{CLOSE}{headers}\r\n{body}".encode("latin-1"))
             return received(connection)
 
-    def serves(self, line: str, headers: str = "", body: str = "") -> "Answer":
+    def serves(self, line: str, headers: str = "", body: str = "") -> "Response":
         """Ask until a thread is free: one that has just responded may not have been given back yet."""
 
-        def answered() -> "Answer | None":
+        def answered() -> "Response | None":
             response = self.ask(line, headers, body)
             return None if response.status == 503 else response
 
@@ -53,7 +53,7 @@ class SlowWeb(Web):
         return free
 
 
-class Answer:
+class Response:
     """A response as it came."""
 
     def __init__(self, text: str) -> None:
@@ -64,11 +64,11 @@ class Answer:
         )
 
 
-def received(connection: socket.socket) -> Answer:
+def received(connection: socket.socket) -> Response:
     text = b""
     while more := connection.recv(65_536):
         text += more
-    return Answer(text.decode("latin-1"))
+    return Response(text.decode("latin-1"))
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_beyond_the_most_requests_in_progress_further_ones_are_refused_and_probe
     assert web.serves("GET /echo/").status == 200
 
 
-def refusal(web: SlowWeb) -> Answer | None:
+def refusal(web: SlowWeb) -> Response | None:
     response = web.ask("GET /echo/")
     return response if response.status == 503 and "in progress" in response.body else None
 
@@ -192,7 +192,7 @@ def test_slow_bodies_take_no_thread_and_are_refused_in_the_end(web: SlowWeb) -> 
 
 
 def test_a_body_in_chunks_is_read_whole(web: SlowWeb) -> None:
-    def send() -> Answer:
+    def send() -> Response:
         with closing(web.connect()) as connection:
             head = f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 6\r\n\r\n"
             for piece in (head[:30], head[30:], "ab", "cd", "ef"):
@@ -272,7 +272,7 @@ def test_a_header_with_an_underscore_does_not_pass_for_one_with_a_hyphen(web: Sl
 
 @pytest.mark.parametrize("value", [b"\xfc", "ü".encode()])
 def test_a_header_that_is_not_ascii_does_not_pass_for_none(web: SlowWeb, value: bytes) -> None:
-    def send() -> Answer:
+    def send() -> Response:
         with closing(web.connect()) as connection:
             head = f"GET /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Idempotency-Key: ".encode()
             connection.sendall(head + value + b"\r\n\r\n")

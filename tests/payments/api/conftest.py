@@ -9,7 +9,7 @@ import pytest
 from tests.payments.api.spec import CANCEL, UPSERT
 from tests.payments.rows import all_rows
 from tests.payments.stripe_accounts import DoubleAccount
-from tests.relay.api.conftest import Answer, Wallet, anonymous, wallet_of
+from tests.relay.api.conftest import ApiResponse, Wallet, anonymous, wallet_of
 from users.models import User
 
 __all__ = ["anonymous"]
@@ -21,17 +21,17 @@ def wallet(user: User) -> Wallet:
     return wallet_of(user)
 
 
-def upsert(wallet: Wallet, cost: Any, **changes: Any) -> Answer:
+def upsert(wallet: Wallet, cost: Any, **changes: Any) -> ApiResponse:
     """Ask for a subscription."""
     return wallet.post(UPSERT, {"subscriptionCost": cost, **changes})
 
 
-def cancel(wallet: Wallet, immediately: Any) -> Answer:
+def cancel(wallet: Wallet, immediately: Any) -> ApiResponse:
     """Ask for its end, with a body."""
     return delete(wallet, {"cancelImmediately": immediately})
 
 
-def delete(wallet: Wallet, body: Any = None, query: str = "") -> Answer:
+def delete(wallet: Wallet, body: Any = None, query: str = "") -> ApiResponse:
     """Send a DELETE with a body, a query, both or neither."""
     if body is None:
         return wallet.send("delete", CANCEL + query)

@@ -4,7 +4,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from tests.relay.api.conftest import Answer
+from tests.relay.api.conftest import ApiResponse
 
 CUSTOMER = "/api/payments/createCustomer"
 SETUP_INTENT = "/api/payments/getSetupIntent"
@@ -36,7 +36,7 @@ SHAPES = {
 }
 
 
-def as_specified(answer: Answer, path: str) -> dict[str, Any]:
+def as_specified(answer: ApiResponse, path: str) -> dict[str, Any]:
     """Return the body of a good response, which has exactly the fields of the specification."""
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json"), answer.body
     Draft202012Validator(SHAPES[path]).validate(answer.body)

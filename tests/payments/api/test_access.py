@@ -10,7 +10,7 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, UPSERT
 from tests.payments.rows import all_rows
-from tests.relay.api.conftest import Answer, Wallet, network_address, wallet_of
+from tests.relay.api.conftest import ApiResponse, Wallet, network_address, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
 
@@ -19,7 +19,7 @@ each_path = pytest.mark.parametrize(("path", "method"), PATHS.items())
 BODIES: dict[str, Any] = {UPSERT: {"subscriptionCost": 2550}, CANCEL: {"cancelImmediately": True}}
 
 
-def _ask(wallet: Wallet, path: str, method: str, **headers: str) -> Answer:
+def _ask(wallet: Wallet, path: str, method: str, **headers: str) -> ApiResponse:
     options = {"data": BODIES[path], "content_type": "application/json"} if path in BODIES else {}
     return wallet.send(method, path, headers=headers, **options)
 

@@ -11,7 +11,7 @@ from tests.payments.api.conftest import cancel, upsert
 from tests.payments.api.spec import CANCEL, CUSTOMER, UPSERT, as_specified
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
-from tests.relay.api.conftest import Answer, Wallet
+from tests.relay.api.conftest import ApiResponse, Wallet
 from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,11 +23,11 @@ def _no_rate(settings: Any) -> None:
     settings.BILLING_RATE = "100000/minute"
 
 
-def _answers(calls: list[Any]) -> list[Answer]:
-    return [result for result in at_once(calls) if isinstance(result, Answer)]
+def _answers(calls: list[Any]) -> list[ApiResponse]:
+    return [result for result in at_once(calls) if isinstance(result, ApiResponse)]
 
 
-def _distinct(answers: list[Answer], path: str) -> list[dict[str, Any]]:
+def _distinct(answers: list[ApiResponse], path: str) -> list[dict[str, Any]]:
     bodies = {json.dumps(as_specified(response, path), sort_keys=True) for response in answers}
     return [json.loads(text) for text in bodies]
 

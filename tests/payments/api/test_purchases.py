@@ -10,7 +10,7 @@ from tests.payments.api.conftest import NothingHappens
 from tests.payments.buying import new_pack
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, DoubleAccount
-from tests.relay.api.conftest import Answer, Wallet
+from tests.relay.api.conftest import ApiResponse, Wallet
 from tests.relay.api.test_execute import assert_problem
 
 pytestmark = pytest.mark.django_db
@@ -25,11 +25,11 @@ def pack(rates: dict[str, int]) -> CreditPack:
     return new_pack()
 
 
-def buy(wallet: Wallet, body: Any, key: str | None = None) -> Answer:
+def buy(wallet: Wallet, body: Any, key: str | None = None) -> ApiResponse:
     return wallet.post(PURCHASE, body, **{"Idempotency-Key": key or secrets.token_hex(8)})
 
 
-def put(wallet: Wallet, body: Any) -> Answer:
+def put(wallet: Wallet, body: Any) -> ApiResponse:
     return wallet.send("put", TOP_UP, data=body, content_type="application/json")
 
 

@@ -14,7 +14,7 @@ from tests.payments.buying import buy, new_pack
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
-from tests.relay.api.conftest import Answer, Wallet, wallet_of
+from tests.relay.api.conftest import ApiResponse, Wallet, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from tests.sponsors.sponsorships import make_sponsor
 from users.models import User
@@ -35,12 +35,12 @@ def sponsor(user: User) -> Sponsor:
     return row
 
 
-def buy_for(sponsor: Sponsor, wallet: Wallet, body: Any, key: str | None = None) -> Answer:
+def buy_for(sponsor: Sponsor, wallet: Wallet, body: Any, key: str | None = None) -> ApiResponse:
     path = f"/api/sponsors/{sponsor.slug}/purchases"
     return wallet.post(path, body, **{"Idempotency-Key": key or secrets.token_hex(8)})
 
 
-def invoices(sponsor: Sponsor, wallet: Wallet, of_one: str = "") -> Answer:
+def invoices(sponsor: Sponsor, wallet: Wallet, of_one: str = "") -> ApiResponse:
     return wallet.send("get", f"/api/sponsors/{sponsor.slug}/invoices{of_one}")
 
 

@@ -21,7 +21,7 @@ from users.services.sign_in import sign_in
 
 
 @dataclass
-class Answer:
+class ApiResponse:
     """What came back: the status, the JSON, the headers."""
 
     status: int
@@ -36,14 +36,14 @@ class Wallet:
     token: str | None
     address: str
 
-    def post(self, path: str, body: Any, **headers: str) -> Answer:
+    def post(self, path: str, body: Any, **headers: str) -> ApiResponse:
         """Post a body, as it is where it is text already."""
         raw = body if isinstance(body, str | bytes) else json.dumps(body)
         return self.send("post", path, data=raw, content_type="application/json", headers=headers)
 
     def send(
         self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any
-    ) -> Answer:
+    ) -> ApiResponse:
         """Send any request and read the response, which is JSON whatever happens."""
         if method == "post":
             # Left alone, Django's client posts a form.
@@ -51,7 +51,7 @@ class Wallet:
         client = Client(raise_request_exception=False, REMOTE_ADDR=self.address)
         authorization = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         response = getattr(client, method)(path, headers={**authorization, **(headers or {})}, **options)
-        return Answer(response.status_code, response.json(), response.headers)
+        return ApiResponse(response.status_code, response.json(), response.headers)
 
 
 def execute_body(call: RelayCall, **changes: Any) -> dict[str, Any]:

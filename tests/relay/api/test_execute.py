@@ -13,7 +13,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.models import Attempt, Relayer, RelayTransaction
 from tests.factories import random_address
-from tests.relay.api.conftest import Answer, Wallet, execute_body
+from tests.relay.api.conftest import ApiResponse, Wallet, execute_body
 from tests.relay.chain import node_away
 from tests.relay.rows import everything
 from tests.relay.signing import set_data_payload, window
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 EXECUTE = "/api/relay/execute"
 
 
-def assert_problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
+def assert_problem(answer: ApiResponse, status: int, code: str) -> dict[str, Any]:
     """The response is a whole problem document of this code; return its members beyond the common ones."""
     assert (answer.status, answer.body.get("code")) == (status, code), answer.body
     assert answer.headers["Content-Type"] == "application/problem+json"

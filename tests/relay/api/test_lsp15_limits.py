@@ -15,7 +15,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import CallFailedBefore
 from relay.models import RelayTransaction
 from relay.services.accepting import lsp15
-from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
+from tests.relay.api.conftest import ApiResponse, Wallet, execute_body, network_address
 from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
 from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.api.test_lsp15 import lsp15_body
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 NewCall = Callable[..., RelayCall]
 
 
-def post_without_token(path: str, body: Any) -> Answer:
+def post_without_token(path: str, body: Any) -> ApiResponse:
     """Ask from a network of its own."""
     return Wallet(None, network_address()).post(path, body)
 

@@ -15,7 +15,7 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.fields import checksum
 from relay.models import RelayTransaction
 from sponsors.models import RefusalCount, Sponsor
-from tests.relay.api.conftest import Answer, Wallet, execute_body, wallet_of
+from tests.relay.api.conftest import ApiResponse, Wallet, execute_body, wallet_of
 from tests.relay.conftest import Settle
 from tests.relay.sponsoring import account_of
 from tests.sponsors.api.callers import member_of
@@ -37,7 +37,7 @@ def sponsor(user: User) -> Sponsor:
 
 
 @pytest.fixture
-def read(sponsor: Sponsor) -> Callable[..., Answer]:
+def read(sponsor: Sponsor) -> Callable[..., ApiResponse]:
     """Return a function that reads a path of the sponsor as a viewer."""
     viewer = wallet_of(member_of(sponsor, "viewer"))
     return lambda path, **query: viewer.send("get", f"/api/sponsors/{sponsor.slug}/{path}", data=query)
@@ -62,7 +62,7 @@ def test_figures_and_files_tie_to_the_ledger_to_the_credit(
     profile: Profile,
     sponsor: Sponsor,
     settle: Settle,
-    read: Callable[..., Answer],
+    read: Callable[..., ApiResponse],
 ) -> None:
     policy = make_policy(sponsor, campaign_credits=90_000).policy
     response = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
@@ -102,7 +102,7 @@ def test_spend_names_the_contract_that_a_call_reaches(
     wallet: Wallet,
     profile: Profile,
     sponsor: Sponsor,
-    read: Callable[..., Answer],
+    read: Callable[..., ApiResponse],
     new_call: Callable[..., RelayCall],
     is_batch: bool,
 ) -> None:
@@ -122,7 +122,7 @@ def test_refusals_are_counted_by_rule_and_day_for_prepare_and_execute(
     new_call: Callable[..., RelayCall],
     profile: Profile,
     sponsor: Sponsor,
-    read: Callable[..., Answer],
+    read: Callable[..., ApiResponse],
 ) -> None:
     make_policy(sponsor, call_credits=1)
     assert read("refusals").body == {"refusals": []}

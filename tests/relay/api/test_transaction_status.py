@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from relay.api.serializers import changed_answers
+from relay.api.serializers import changed_statuses
 from relay.models import RelayTransaction
 from tests.database import as_owner
 from tests.factories import UserFactory
@@ -117,11 +117,11 @@ def test_a_get_returns_the_same_as_a_post_before_and_after_a_change(
     assert response.body == wallet.post(STATUS, {"transactionHash": row.transaction_hash}).body
     shown = {(row.pk, "Pending"), (other.pk, "Pending")}
     with django_assert_num_queries(1):
-        assert changed_answers(shown) == {}
+        assert changed_statuses(shown) == {}
     settle()
     RelayTransaction.objects.filter(pk=other.pk).update(status="Pending", settled_at=None)
     with django_assert_num_queries(1):
-        changed = changed_answers(shown)
+        changed = changed_statuses(shown)
     assert changed.keys() == {(row.pk, "Pending")}
     assert json.loads(changed[row.pk, "Pending"]) == wallet.send("get", path).body
     assert wallet.send("get", path).body["status"] == "Success"

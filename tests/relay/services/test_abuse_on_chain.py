@@ -21,7 +21,7 @@ from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import ControllerPlan, Profile
 from devstack.world.test_contracts import FLIP
 from gateway.chain.contracts import encode_execute_relay_call
-from gateway.chain.errors import AnswerTooLarge
+from gateway.chain.errors import ResultTooLarge
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import TooManyCancelledCalls
 from relay.models import RelayTransaction
@@ -215,7 +215,7 @@ def test_an_oversized_contract_result_refuses_the_call_and_does_not_fault_the_no
     execute(user=user, call=new_call(channel=any_channel()), now=timezone.now())
     call = new_call(channel=any_channel(), payload=execute_payload(deploy_large_reverter(services)))
     for _ in range(4):
-        refusal = refused.call(AnswerTooLarge, user, call)
+        refusal = refused.call(ResultTooLarge, user, call)
     assert (refusal.status, refusal.code) == (422, "answer-too-large")
     (only,) = node.pool
     assert (only.fault, only.guard.is_open) == ("", False)

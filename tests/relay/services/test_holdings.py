@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
-from gateway.chain.errors import no_answer
+from gateway.chain.errors import no_node_responds
 from gateway.chain.lsp25 import RelayCall
 from relay.services.accepting import preparation
 from relay.services.accepting.preparation import Draft
@@ -50,7 +50,7 @@ def views(node: FaultyClient, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def read_view(*, contract: str, calldata: bytes) -> bytes:
         if seen[:1] == ["away"]:
-            raise no_answer()
+            raise no_node_responds()
         seen.append(contract)
         return read(contract=contract, calldata=calldata)
 

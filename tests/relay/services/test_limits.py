@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
-from gateway.chain.errors import AnswerTooLarge
+from gateway.chain.errors import ResultTooLarge
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import TooManyRequests
 from relay.errors import RelayShareUsed, SignerNotController, TooManyCancelledCalls
@@ -349,7 +349,7 @@ def test_a_profile_with_many_refused_calls_waits_before_any_node_request(
     accept(channel=any_channel())
     reverting = new_call(channel=any_channel(), payload=execute_payload(deploy_large_reverter(services)))
     for _ in range(most):
-        with refused(AnswerTooLarge):
+        with refused(ResultTooLarge):
             execute(user=user, call=reverting, now=timezone.now())
     asked = node.requests
     with refused(TooManyRequests) as refusal:

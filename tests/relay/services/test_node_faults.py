@@ -252,7 +252,7 @@ def test_with_one_of_two_nodes_unfit_calls_are_accepted_and_sent_and_settlement_
 def _odd_receipt(transaction_hash: str, **members: object) -> Rule:
     """Report other members in one receipt; None leaves a member out."""
 
-    def change(call: node_faults.Answer, answered: node_faults.Answer) -> node_faults.Answer:
+    def change(call: node_faults.Response, answered: node_faults.Response) -> node_faults.Response:
         if call["method"] != "eth_getTransactionReceipt" or call["params"] != [transaction_hash]:
             return answered
         receipt = {**(answered.get("result") or {}), **members}

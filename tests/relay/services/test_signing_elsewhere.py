@@ -45,7 +45,7 @@ NewCall = Callable[..., RelayCall]
 
 
 @contextmanager
-def answers_lost() -> Iterator[None]:
+def responses_lost() -> Iterator[None]:
     """Let the signer sign, and its responses be lost."""
     sign = SignerClient.sign
 
@@ -91,7 +91,7 @@ def test_a_call_with_a_lost_signature_keeps_its_hash_for_the_next_request(
     user: User, new_call: NewCall, signers: RemoteSigners, settle: Callable[[], int]
 ) -> None:
     call = new_call()
-    with answers_lost(), pytest.raises(SignerUnavailable):
+    with responses_lost(), pytest.raises(SignerUnavailable):
         execute(user=user, call=call, now=timezone.now())
     assert (UnsignedCall.objects.count(), CreditHold.objects.count()) == (1, 1)
     transaction_hash = execute(user=user, call=call, now=timezone.now())
@@ -121,7 +121,7 @@ def test_what_cannot_be_signed_in_time_is_given_up_and_its_account_nonce_used_up
     user: User, new_call: NewCall, chain: Chain, settings: Settings, settle: Callable[[], int]
 ) -> None:
     call, before = new_call(), balance_of(user)
-    with answers_lost(), pytest.raises(SignerUnavailable):
+    with responses_lost(), pytest.raises(SignerUnavailable):
         execute(user=user, call=call, now=timezone.now())
     (waiting,) = UnsignedCall.objects.all()
     watch = GapWatch()

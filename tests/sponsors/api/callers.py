@@ -4,7 +4,7 @@ from typing import Any
 
 from sponsors.models import Member, Sponsor
 from tests.factories import UserFactory
-from tests.relay.api.conftest import Answer, Wallet, wallet_of
+from tests.relay.api.conftest import ApiResponse, Wallet, wallet_of
 from users.models import User
 
 
@@ -15,7 +15,7 @@ def member_of(sponsor: Sponsor, role: str = "owner") -> User:
     return user
 
 
-def call(user: User | None, method: str, path: str, **body: Any) -> Answer:
+def call(user: User | None, method: str, path: str, **body: Any) -> ApiResponse:
     """Send a request as this person; JSON where there is a body."""
     wallet = wallet_of(user) if user else Wallet(None, "192.0.2.1")
     if method == "get":

@@ -14,7 +14,7 @@ from django_otp.oath import totp
 
 from credits.models import CreditAccount
 from sponsors.models import Member, MemberSession, Sponsor
-from tests.relay.api.conftest import Answer, Wallet
+from tests.relay.api.conftest import ApiResponse, Wallet
 from tests.sponsors.api.callers import call, member_of
 from tests.sponsors.sponsorships import make_sponsor
 from users.models import Invitation, Phone, User
@@ -64,7 +64,7 @@ class Invitee:
         [token] = re.findall(r"/sponsor#invitation/(\S+)", str(newest.body))
         return str(token)
 
-    def accepts(self, code: str, link: str = "", password: str = "") -> Answer:
+    def accepts(self, code: str, link: str = "", password: str = "") -> ApiResponse:
         body = {"token": link or self.link, "code": code, "password": password or self.password}
         return Wallet(None, self.address).post("/api/members/accept", body)
 
@@ -78,13 +78,13 @@ class Invitee:
     def row(self) -> Member:
         return Member.objects.select_related("user").get(sponsor=self.sponsor, email=self.email)
 
-    def signs_in(self, number: str, **values: Any) -> Answer:
+    def signs_in(self, number: str, **values: Any) -> ApiResponse:
         known = {"sponsor": self.sponsor.slug, "email": self.email, "password": self.password, "code": number}
         response = Wallet(None, self.address).post("/api/members/signIn", known | values)
         self.token = response.body.get("token", self.token)
         return response
 
-    def asks(self, method: str, path: str, **body: Any) -> Answer:
+    def asks(self, method: str, path: str, **body: Any) -> ApiResponse:
         """Send a request with the session's token."""
         options: dict[str, Any] = {"data": body, "content_type": "application/json"} if body else {}
         return Wallet(self.token, self.address).send(method, path, **options)

@@ -11,7 +11,7 @@ from sponsors.models import ApiKey, Sponsor
 from sponsors.rules.rights import SCOPES
 from sponsors.services import keys
 from tests.factories import random_address
-from tests.relay.api.conftest import Answer, Wallet
+from tests.relay.api.conftest import ApiResponse, Wallet
 from tests.sponsors.api.callers import call, member_of
 from tests.sponsors.sponsorships import make_sponsor
 from tests.staff import browser_of, confirm, member
@@ -43,7 +43,7 @@ def made(manager: User, sponsor: Sponsor, *scopes: str, **values: Any) -> dict[s
     return response.body
 
 
-def with_key(text: str, where: str, method: str = "get", **body: Any) -> Answer:
+def with_key(text: str, where: str, method: str = "get", **body: Any) -> ApiResponse:
     """Send a request with a key."""
     options: dict[str, Any] = {"data": body, "content_type": "application/json"} if body else {}
     return Wallet(text, ADDRESS).send(method, where, **options)

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from sponsors.rules.choosing import decide
-from sponsors.rules.policies import Answer, Holding, Limits, PolicyVersion, Profiles, Verification
+from sponsors.rules.policies import Holding, Limits, OutsideResponse, PolicyVersion, Profiles, Verification
 from tests.factories import random_address
 from tests.sponsors.rules.rows import facts, policy
 
-_YES, _NO = Answer(is_yes=True), Answer(is_yes=False)
+_YES, _NO = OutsideResponse(is_yes=True), OutsideResponse(is_yes=False)
 _RULES = (Profiles.HOLDING, Profiles.FOLLOWED, Profiles.FOLLOWER)
 
 
@@ -43,11 +43,11 @@ def test_without_a_verifier_response_nothing_is_decided_and_its_request_is_retur
     [(_YES, None, None), (_NO, "sponsor-holding", 403), (None, "sponsor-holding-unknown", 503)],
 )
 def test_the_result_from_the_chain_decides(
-    rule: Profiles, answer: Answer | None, code: str | None, status: int | None
+    rule: Profiles, answer: OutsideResponse | None, code: str | None, status: int | None
 ) -> None:
     version = _version(rule)
 
-    decision = decide([version], facts(answers={_holding(version): answer}), {})
+    decision = decide([version], facts(responses={_holding(version): answer}), {})
 
     assert decision.question is None
     assert (decision.paid_by == version) is (answer is _YES)
@@ -67,8 +67,8 @@ def test_a_verifier_request_has_the_sponsors_share_and_the_response_may_cap_it(
     question = decide([version], call, {}).question
     assert question == Verification(version.version_id, version.policy, part)
 
-    result = Answer(is_yes=True, maximum_credits=part + beyond)
-    decision = decide([version], facts(credits=1000, answers={question: result}), {})
+    result = OutsideResponse(is_yes=True, maximum_credits=part + beyond)
+    decision = decide([version], facts(credits=1000, responses={question: result}), {})
 
     assert (decision.paid_by, decision.sponsor_credits) == ((None, 0) if beyond < 0 else (version, part))
     if beyond < 0:
@@ -80,11 +80,11 @@ def test_a_verifier_request_has_the_sponsors_share_and_the_response_may_cap_it(
     ("answer", "code"),
     [(_YES, None), (_NO, "sponsor-verifier"), (None, "sponsor-verifier-unknown")],
 )
-def test_the_verifiers_response_decides(answer: Answer | None, code: str | None) -> None:
+def test_the_verifiers_response_decides(answer: OutsideResponse | None, code: str | None) -> None:
     version, call = policy(profiles=Profiles.VERIFIED), facts()
     question = Verification(version.version_id, version.policy, call.credits)
 
-    decision = decide([version], facts(credits=call.credits, answers={question: answer}), {})
+    decision = decide([version], facts(credits=call.credits, responses={question: answer}), {})
 
     assert (decision.paid_by or decision.error().code) == (code or version)
 
@@ -99,7 +99,7 @@ def test_a_policy_that_refuses_by_another_rule_sends_no_verifier_request() -> No
 def test_a_policys_verifier_request_concerns_only_that_policy() -> None:
     first, second = _version(), _version()
 
-    decision = decide([first, second], facts(answers={_holding(first): _NO}), {})
+    decision = decide([first, second], facts(responses={_holding(first): _NO}), {})
 
     assert decision.question == _holding(second)
 

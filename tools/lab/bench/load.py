@@ -35,7 +35,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """The response to one request; times are of the monotonic clock."""
 
     wanted_at: float
@@ -54,12 +54,12 @@ class Sent:
     """All responses of a run, and the CPU time of the client."""
 
     started: float
-    answers: Sequence[Answer]
+    answers: Sequence[Response]
     cpu_seconds: float
     repeats: int
 
     @property
-    def accepted(self) -> list[Answer]:
+    def accepted(self) -> list[Response]:
         """The responses with status 200."""
         return [response for response in self.answers if response.status == 200]
 
@@ -122,7 +122,7 @@ def send(base_url: str, load: Load, *, meanwhile: Callable[[], None] = lambda: N
         ) as client:
             _run(client, meanwhile)
         result = read_json(result_path)
-    results = [Answer(*answer[1:]) for answer in result["answers"]]
+    results = [Response(*answer[1:]) for answer in result["answers"]]
     return Sent(result["started"], results, result["cpu_seconds"], result["repeats"])
 
 
@@ -143,7 +143,7 @@ def _run(client: "subprocess.Popen[str]", meanwhile: Callable[[], None]) -> None
         raise RuntimeError(f"The load client ended with {client.returncode}.")
 
 
-def _name(answer: Answer) -> str:
+def _name(answer: Response) -> str:
     if answer.status == 0:
         return "closed"
     try:

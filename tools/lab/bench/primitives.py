@@ -30,9 +30,9 @@ from gateway.chain.contracts import (
 )
 from gateway.chain.lsp6 import permissions_key
 from gateway.chain.lsp25 import relay_digest
-from gateway.chain.node import Answer, Node
+from gateway.chain.node import Node, Result
 from gateway.chain.nodes import Nodes
-from gateway.chain.relay_states import RelayStateReader, code_answer
+from gateway.chain.relay_states import RelayStateReader, code_result
 from gateway.chain.rpc import Call
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import LocalSigner
@@ -70,7 +70,7 @@ _REPLIES["eth_simulateV1"] = [
 
 
 def _lens() -> str:
-    code = code_answer(bytes.fromhex(_CODE[2:]))
+    code = code_result(bytes.fromhex(_CODE[2:]))
     returned = [bytes.fromhex(_RETURNED[name][2:]) for name in (OWNER, TARGET, GET_DATA, GET_NONCE)]
     return "0x" + "".join((len(one).to_bytes(32, "big") + one).hex() for one in (code, code, *returned))
 
@@ -103,7 +103,7 @@ class _CannedNodes(Nodes):
         super().__init__([], timeout_seconds=1)
         self._node = _CannedNode()
 
-    def read(self, read: Callable[[Node], Answer]) -> Answer:
+    def read(self, read: Callable[[Node], Result]) -> Result:
         return self._node.read(read)
 
 

@@ -153,7 +153,7 @@ def waiting_round(
         "alone": {name: alone[name] for name in _LATENCIES}
         | {"cpu_ms": {part: (cpu_before[part] + cpu_after[part]) / 2 for part in cpu_before}},
         "times_alone": {name: figures[name] / alone[name] for name in _LATENCIES},
-        "waits_answered": len(waited.accepted),
+        "waits_served": len(waited.accepted),
         "cpu_ms": used.per_call(max(1, len(beside.accepted))),
         "others_share_of_machine": used.share_of_others(beside.cpu_seconds),
         "wrong": outcome.wrong + [f"refused: {dict(refusals)}"] * bool(refusals),

@@ -95,10 +95,10 @@ class Income:
                 amount=str(1 + number % 50),
                 at=datetime.now(UTC),
             )
-            if self._until_answered(partial(self._send, slug, reward)):
+            if self._until_served(partial(self._send, slug, reward)):
                 self.postbacks.append(reward.external_id)
                 if random.random() < _SENT_AGAIN:  # noqa: S311
-                    self._until_answered(partial(self._send, slug, reward))
+                    self._until_served(partial(self._send, slug, reward))
 
     def _send(self, slug: str, reward: Reward) -> bool:
         network = self._networks[slug]
@@ -109,8 +109,8 @@ class Income:
             if self._stop.wait(_SUBSCRIBER_PAUSE):
                 return
             amount = random.randrange(500, 5_000)  # noqa: S311
-            if self._until_answered(partial(self._pays, wallet, amount)):
-                self._until_answered(partial(_cancels, wallet))
+            if self._until_served(partial(self._pays, wallet, amount)):
+                self._until_served(partial(_cancels, wallet))
 
     def _pays(self, wallet: Wallet, amount: int) -> bool:
         wallet.create_customer()
@@ -123,7 +123,7 @@ class Income:
             wallet.upsert_subscription(amount)
         return True
 
-    def _until_answered(self, ask: Callable[[], bool]) -> bool:
+    def _until_served(self, ask: Callable[[], bool]) -> bool:
         """Retry until there is a response or a timeout; return whether it was positive."""
         while time.monotonic() < self._gives_up_at:
             try:

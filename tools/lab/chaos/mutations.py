@@ -10,7 +10,7 @@ from typing import Any
 from lab.chaos.http_proxy import Forward, Message, Rule
 from lab.chaos.node_faults import behind
 
-Answer = dict[str, Any]
+Response = dict[str, Any]
 _MEGABYTE = 2**20
 _DEPTH = 100_000
 _SECONDS = 2.0
@@ -32,14 +32,14 @@ _NONSENSE: tuple[Any, ...] = (
 )
 
 
-def _missing(answer: Answer, rng: random.Random) -> str:
+def _missing(answer: Response, rng: random.Random) -> str:
     inside = answer.get("result")
     target = inside if isinstance(inside, dict) and inside and rng.random() < 0.7 else answer
     target.pop(rng.choice([name for name in target if name != "id"]))
     return json.dumps(answer)
 
 
-def _with(answer: Answer, rng: random.Random, value: Any) -> str:
+def _with(answer: Response, rng: random.Random, value: Any) -> str:
     """Put a value in place of the result, or of one of its members."""
     inside = answer.get("result")
     if isinstance(inside, dict) and inside and rng.random() < 0.7:
@@ -50,11 +50,11 @@ def _with(answer: Answer, rng: random.Random, value: Any) -> str:
     return json.dumps(answer)
 
 
-def _deep(answer: Answer, _: random.Random) -> str:
+def _deep(answer: Response, _: random.Random) -> str:
     return json.dumps({"id": answer["id"], "result": "?"}).replace('"?"', "[" * _DEPTH + "]" * _DEPTH)
 
 
-def _huge(answer: Answer, rng: random.Random) -> str:
+def _huge(answer: Response, rng: random.Random) -> str:
     text = rng.choice(["0x" + "ab" * 4 * _MEGABYTE, [[]] * _MEGABYTE])
     fields = {"code": -32000, "message": "x" * 8 * _MEGABYTE}
     return json.dumps(
@@ -62,12 +62,12 @@ def _huge(answer: Answer, rng: random.Random) -> str:
     )
 
 
-def _wrong_id(answer: Answer, rng: random.Random) -> str:
+def _wrong_id(answer: Response, rng: random.Random) -> str:
     return json.dumps({**answer, "id": rng.choice([[1], {}, None, "0", 99_999, -1, True, 0.5])})
 
 
 # A mutation of one response, as JSON.
-ANSWERS: dict[str, Callable[[Answer, random.Random], str]] = {
+ANSWERS: dict[str, Callable[[Response, random.Random], str]] = {
     "missing": _missing,
     "null": lambda answer, rng: _with(answer, rng, None),
     "wrong type": lambda answer, rng: _with(answer, rng, rng.choice(_NONSENSE)),

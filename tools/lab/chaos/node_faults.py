@@ -11,7 +11,7 @@ from lab.chaos.http_proxy import Forward, Message, Rule, answer
 
 _SEND = "eth_sendRawTransaction"
 _BLOCKS_BEHIND = 50
-Answer = dict[str, Any]
+Response = dict[str, Any]
 
 
 def _is_sending(request: Message) -> bool:
@@ -34,7 +34,7 @@ async def too_many_requests(request: Message, forward: Forward) -> Message | Non
     return answer("429 Too Many Requests", {"error": "rate limited"})
 
 
-def changed(change: Callable[[Answer, Answer], Answer]) -> Rule:
+def changed(change: Callable[[Response, Response], Response]) -> Rule:
     """Forward everything, and replace each result by that of `change`, which gets the call and its result."""
 
     async def rule(request: Message, forward: Forward) -> Message | None:
@@ -45,19 +45,19 @@ def changed(change: Callable[[Answer, Answer], Answer]) -> Rule:
     return rule
 
 
-def wrong_chain_id(call: Answer, answered: Answer) -> Answer:
+def wrong_chain_id(call: Response, answered: Response) -> Response:
     """Report a wrong chain id."""
     return {**answered, "result": "0x1"} if call["method"] == "eth_chainId" else answered
 
 
-def reverted_receipts(call: Answer, answered: Answer) -> Answer:
+def reverted_receipts(call: Response, answered: Response) -> Response:
     """Report that each transaction reverted."""
     if call["method"] != "eth_getTransactionReceipt" or not answered.get("result"):
         return answered
     return {**answered, "result": {**answered["result"], "status": "0x0"}}
 
 
-def costly_receipts(call: Answer, answered: Answer) -> Answer:
+def costly_receipts(call: Response, answered: Response) -> Response:
     """Report twice the gas of each transaction."""
     if call["method"] != "eth_getTransactionReceipt" or not answered.get("result"):
         return answered
@@ -65,10 +65,10 @@ def costly_receipts(call: Answer, answered: Answer) -> Answer:
     return {**answered, "result": {**receipt, "gasUsed": hex(2 * int(receipt["gasUsed"], 16))}}
 
 
-def moved_nonces(by: int) -> Callable[[Answer, Answer], Answer]:
+def moved_nonces(by: int) -> Callable[[Response, Response], Response]:
     """Report account nonces that are too high or too low."""
 
-    def change(call: Answer, answered: Answer) -> Answer:
+    def change(call: Response, answered: Response) -> Response:
         if call["method"] != "eth_getTransactionCount" or not answered.get("result"):
             return answered
         return {**answered, "result": hex(max(0, int(answered["result"], 16) + by))}
@@ -76,7 +76,7 @@ def moved_nonces(by: int) -> Callable[[Answer, Answer], Answer]:
     return change
 
 
-def already_known(call: Answer, answered: Answer) -> Answer:
+def already_known(call: Response, answered: Response) -> Response:
     """Accept each transaction, and report that it was already known."""
     return _error(call, "already known") if call["method"] == _SEND else answered
 
@@ -99,7 +99,7 @@ async def lost_broadcast(request: Message, forward: Forward) -> Message | None:
     """Return each transaction's hash, but drop the transaction."""
     kept = [call for call in request.calls if call["method"] != _SEND]
 
-    def hash_of(call: Answer) -> Answer:
+    def hash_of(call: Response) -> Response:
         raw = bytes.fromhex(call["params"][0][2:])
         return {"jsonrpc": "2.0", "id": call["id"], "result": "0x" + keccak(raw).hex()}
 
@@ -125,7 +125,7 @@ async def behind(request: Message, forward: Forward, blocks: int = _BLOCKS_BEHIN
     return _answers(request, [_not_after(latest, call, by_id[call["id"]]) for call in request.calls])
 
 
-def _not_after(latest: str, call: Answer, answered: Answer) -> Answer:
+def _not_after(latest: str, call: Response, answered: Response) -> Response:
     if call["method"] == "eth_blockNumber":
         return {**answered, "result": latest}
     result = answered.get("result")
@@ -142,7 +142,7 @@ async def slowly(request: Message, forward: Forward) -> Message | None:
 
 
 async def _some(
-    request: Message, kept: list[Answer], forward: Forward, instead: Callable[[Answer], Answer]
+    request: Message, kept: list[Response], forward: Forward, instead: Callable[[Response], Response]
 ) -> Message:
     """Forward some of the calls, and fill the others with the results of `instead`."""
     answered = (await forward(_with_calls(request, kept))).calls if kept else []
@@ -150,15 +150,15 @@ async def _some(
     return _answers(request, [by_id.get(call["id"]) or instead(call) for call in request.calls])
 
 
-def _error(call: Answer, message: str) -> Answer:
+def _error(call: Response, message: str) -> Response:
     return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32000, "message": message}}
 
 
-def _answers(request: Message, answers: list[Answer]) -> Message:
+def _answers(request: Message, answers: list[Response]) -> Message:
     return answer("200 OK", answers if request.body.lstrip().startswith(b"[") else answers[0])
 
 
-def _with_calls(request: Message, calls: list[Answer]) -> Message:
+def _with_calls(request: Message, calls: list[Response]) -> Message:
     is_batch = request.body.lstrip().startswith(b"[")
     return _sized(Message(request.head, json.dumps(calls if is_batch else calls[0]).encode()))
 

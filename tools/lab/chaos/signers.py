@@ -67,7 +67,7 @@ class Trial:
     faults: list[str] = field(default_factory=list)
     # Of requests before the first fault.
     accept_ms: float = 0.0
-    longest_answer_seconds: float = 0.0
+    longest_response_seconds: float = 0.0
     healthz_seconds: float = 0.0
     sign_in_seconds: float = 0.0
     wrong: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ def _trial(stack: Stack, verifier: Verifier, number: int) -> Trial:
         account_nonces_left_out=len(result.nonce_gaps),
         faults=list(faults),
         accept_ms=round(median(quiet) * 1e3, 1) if quiet else 0.0,
-        longest_answer_seconds=round(max(call.answered_at - call.began_at for call in accepted), 1),
+        longest_response_seconds=round(max(call.answered_at - call.began_at for call in accepted), 1),
         healthz_seconds=round(health.longest, 2),
         sign_in_seconds=round(sign_in.longest, 2),
         wrong=[
@@ -257,7 +257,7 @@ def _cells(place: KeyPlace, trial: Trial, local: Trial | None) -> Sequence[objec
         len(journal.wrong) if journal else "",
         f"{trial.accept_ms:.0f} ms",
         f"{trial.accept_ms - local.accept_ms:+.0f} ms" if local else "",
-        f"{trial.longest_answer_seconds:.0f} s",
+        f"{trial.longest_response_seconds:.0f} s",
         f"{trial.healthz_seconds:.2f} s",
         f"{trial.sign_in_seconds:.2f} s",
     ]

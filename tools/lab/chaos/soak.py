@@ -31,7 +31,7 @@ from lab.chaos.periodic import Periodic
 from lab.chaos.results import Row
 from lab.chaos.results import table as outcome_table
 from lab.chaos.stack import Stack, running_stack
-from lab.chaos.visits import Answers, Visits, counted
+from lab.chaos.visits import Responses, Visits, counted
 
 _SAMPLES = 120
 _EARLY, _LATE = (0.15, 0.25), (0.9, 1.0)
@@ -75,7 +75,7 @@ class Soak:
     """The measurements before, during and after the load."""
 
     samples: list[Sample] = field(default_factory=list)
-    answers: Answers = field(default_factory=Counter)
+    answers: Responses = field(default_factory=Counter)
     without_load: list[Sample] = field(default_factory=list)
 
     @contextmanager
@@ -158,7 +158,7 @@ def run(options: Options) -> int:
     earlier: dict[str, Any] = read_json(options.results)
     write_json(options.results, {"runs": [*earlier.get("runs", []), figures]})
     options.results.chmod(0o644)
-    echo("\n\n".join([_answers_table(soak.answers), _memory_table(soak), outcome_table({"none": outcome})]))
+    echo("\n\n".join([_responses_table(soak.answers), _memory_table(soak), outcome_table({"none": outcome})]))
     echo("\n".join(f"✗ {one}" for one in wrong) or "✓ no leaks, no failures")
     return int(bool(wrong))
 
@@ -243,14 +243,14 @@ def complaints(soak: Soak) -> list[str]:
     return [*memory, *files, *connections, *failures, *missing]
 
 
-def _by_path(answers: Answers) -> dict[str, Counter[int]]:
+def _by_path(answers: Responses) -> dict[str, Counter[int]]:
     by_path: dict[str, Counter[int]] = {}
     for (path, status), count in answers.items():
         by_path.setdefault(path, Counter())[status] += count
     return by_path
 
 
-def _answers_table(answers: Answers) -> str:
+def _responses_table(answers: Responses) -> str:
     rows = [
         f"| `{path}` | {counts.total()} | "
         + ", ".join(f"{count} × {status or 'none'}" for status, count in sorted(counts.items()))

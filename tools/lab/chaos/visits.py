@@ -26,11 +26,11 @@ _CALL = Call("0x" + f"{4096:040x}", value=1)
 _PAUSE_SECONDS = (0.2, 0.6)
 
 # Number of responses by path and status; 0 for no response.
-Answers: TypeAlias = Counter[tuple[str, int]]
+Responses: TypeAlias = Counter[tuple[str, int]]
 
 
 @contextmanager
-def counted(port: int, answers: Answers) -> Iterator[None]:
+def counted(port: int, answers: Responses) -> Iterator[None]:
     """Count all responses that clients in this process get from this port during the block, retries included."""
 
     class Counting(urllib3.HTTPConnectionPool):

@@ -26,7 +26,7 @@ from devstack.services.server import wait_until
 from devstack.services.stack import Services, start_services
 from lab.bench.stack import Checkout, checkout_of
 from lab.chaos.proxies import Loop
-from lab.chaos.visits import Answers, Visits, counted
+from lab.chaos.visits import Responses, Visits, counted
 from lab.rehearsals import versions
 from lab.rehearsals.balancer import Balancer
 from lab.rehearsals.interruptions import IN_THE_WAY, SETTINGS, interrupt
@@ -75,7 +75,7 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
     if checkout is not None:
         for process in (*webs, *workers):
             versions.run_from(process, checkout, rehearsal.prepared.environment)
-    results: Answers = Counter()
+    results: Responses = Counter()
     since = time.time()
     stages = Stages(results)
     with (
@@ -166,7 +166,7 @@ def _edit_by_hand(services: Services, rehearsal: Rehearsal) -> list[str]:
 class Stages:
     """Counts by step the responses after which clients retry."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: Responses) -> None:
         self._answers, self._counts = answers, dict[str, int]()
 
     @contextmanager
@@ -208,7 +208,7 @@ def _replace(server: _NamedWeb) -> None:
     server.wait(_START_SECONDS)
 
 
-def _judge(services: Services, before: Answers, answers: Answers, wrong: Sequence[str]) -> int:
+def _judge(services: Services, before: Responses, answers: Responses, wrong: Sequence[str]) -> int:
     """Print the responses before and after the first step; return 1 if a check fails."""
     waits = _lock_waits(services.postgres.log_path)
     longest = max(waits.values(), default=0.0)
@@ -225,7 +225,7 @@ def _judge(services: Services, before: Answers, answers: Answers, wrong: Sequenc
     return int(bool(errors))
 
 
-def _answered(answers: Answers) -> str:
+def _answered(answers: Responses) -> str:
     """Return the number of requests, of failures, and the responses after which clients retry."""
     repeated = [
         f"{count} × {status} from {path}"

@@ -128,7 +128,7 @@ class Calls:
             self.controls.authenticate(intent)
         return intent
 
-    def _loses_the_answer(self, path: str) -> None:
+    def _loses_the_response(self, path: str) -> None:
         self.controls.error_after_commit(method="POST", path=path)
 
     def _price(self, amount: int, product: str = "") -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Calls:
 
     def _customers(self) -> None:
         adapter, customer = self.adapter, self.customer()
-        self._loses_the_answer("/v1/customers")
+        self._loses_the_response("/v1/customers")
         self.customer()
         adapter.customer_made_for(customer_id=customer)
         adapter.set_receipt_email(customer_id=customer, email="a@wallet.example")
@@ -181,9 +181,9 @@ class Calls:
 
     def _subscriptions(self) -> None:
         customer = self.customer()
-        self._loses_the_answer("/v1/subscriptions")
+        self._loses_the_response("/v1/subscriptions")
         state = self.subscribe(customer)
-        self._loses_the_answer(f"/v1/subscriptions/{state.subscription_id}")
+        self._loses_the_response(f"/v1/subscriptions/{state.subscription_id}")
         self._update(state, 3_550)
         self._update(state, cancels_at_period_end=True)
         self.v1.subscriptions.update(state.subscription_id, {"cancel_at_period_end": False})
@@ -244,9 +244,9 @@ class Calls:
         Buy: with lost responses, again after a day, paid, and voided as a draft, open, and while Stripe refuses it.
         """
         customer, unpaid = self.customer(), self.customer(_DECLINES)
-        self._loses_the_answer("/v1/invoices")
+        self._loses_the_response("/v1/invoices")
         self.adapter.pay_invoice(invoice_id=self._bought(customer))
-        self._loses_the_answer("/v1/invoiceitems")
+        self._loses_the_response("/v1/invoiceitems")
         draft = self._bought(customer)
         for _ in range(2):
             self.adapter.void_invoice(invoice_id=draft)
@@ -295,7 +295,7 @@ class Calls:
         began = self._now() - timedelta(hours=1)
         intents = [self._payment() for _ in range(3)]
         refund = self.adapter.create_refund(payment_intent_id=intents[0], amount_minor=500, key="first")
-        self._loses_the_answer("/v1/refunds")
+        self._loses_the_response("/v1/refunds")
         self.adapter.create_refund(payment_intent_id=intents[0], amount_minor=500, key="second")
         for intent in intents[1:]:
             warning = self.controls.warn_of_fraud(intent)

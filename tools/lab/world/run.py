@@ -28,11 +28,11 @@ def run(options: Options) -> int:
         echo(f"{name}:")
         trials[name] = try_client(make_node, seconds=options.seconds)
         report(name, trials[name])
-    _print_answers(trials)
+    _print_responses(trials)
     return 1 if any(trial.wrong for trial in trials.values()) or not trials else 0
 
 
-def _print_answers(trials: dict[str, Trial]) -> None:
+def _print_responses(trials: dict[str, Trial]) -> None:
     """Print one row for each call: the response of each client, and what the service makes of it."""
     print(f"| call | {' | '.join(trials)} |")
     print("|---" * (len(trials) + 1) + "|")

@@ -19,8 +19,8 @@ from devstack.stack_file import write_stack_file
 from lab.chaos.traffic import Traffic
 from lab.chaos.verifier import Result
 from lab.rehearsals.stack import BLOCK_SECONDS, Rehearsal
-from lab.world.answers import Answer, ask_everything
 from lab.world.nodes import Edr, Geth
+from lab.world.responses import Response, ask_everything
 
 # No block is final yet at this depth, and calls are already settled in the blocks that go.
 _DEPTH = 5
@@ -34,7 +34,7 @@ class Trial:
 
     def __init__(self) -> None:
         self.version = ""
-        self.answers: list[Answer] = []
+        self.answers: list[Response] = []
         self.calls = self.reversed = self.kills = 0
         self.wrong: list[str] = []
 

@@ -27,14 +27,14 @@ _READ = ("transactionHash", "blockNumber", "blockHash", "status", "gasUsed", "ef
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """One call, and the client's response in a cell of the table."""
 
     call: str
     text: str
 
 
-def ask_everything(services: Services) -> list[Answer]:
+def ask_everything(services: Services) -> list[Response]:
     """Ask the client about everything in which clients differ, in a fixed order."""
     rpc = Rpc(services.rpc_url)
     key = "0x" + secrets.token_hex(32)
@@ -74,11 +74,11 @@ def ask_everything(services: Services) -> list[Answer]:
         ("the replaced transaction, by hash", lambda: _transaction(rpc, sender.hashes[-2])),
         ("send: a nonce that is mined", lambda: sender.send(ahead=-1)),
     ]
-    results = [Answer(name, ask()) for name, ask in reads]
+    results = [Response(name, ask()) for name, ask in reads]
     for group in (sends, after):
         # The clients make a block per period, so all of a group falls between two blocks.
         services.rpc.call("evm_mine")
-        results += [Answer(name, ask()) for name, ask in group]
+        results += [Response(name, ask()) for name, ask in group]
     return results
 
 

@@ -1,5 +1,5 @@
 """
-The values in nodes' responses. Each function reads one response, and raises `MalformedAnswer` for anything else.
+The values in nodes' responses. Each function reads one response, and raises `MalformedResponse` for anything else.
 
 Numbers must be within the bounds of the chain and the database, so that no nonsensical number gets past this module.
 Source: the Ethereum JSON-RPC specification (ethereum/execution-apis).
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gateway.chain.rpc import MalformedAnswer, RpcError
+from gateway.chain.rpc import MalformedResponse, RpcError
 from gateway.chain.types import BlockId, Head, Receipt
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
@@ -39,14 +39,14 @@ def wei(response: Any) -> int:
 def octets(response: Any) -> bytes:
     """Return the bytes in a response (DATA of JSON-RPC)."""
     if not isinstance(response, str) or not response.startswith("0x"):
-        raise MalformedAnswer("it is not hex data")
+        raise MalformedResponse("it is not hex data")
     try:
         data = bytes.fromhex(response[2:])
     except ValueError as error:
-        raise MalformedAnswer("it is not hex data") from error
+        raise MalformedResponse("it is not hex data") from error
     # `fromhex` skips spaces between bytes, which are not valid data.
     if len(response) != 2 + 2 * len(data):
-        raise MalformedAnswer("it is not hex data")
+        raise MalformedResponse("it is not hex data")
     return data
 
 
@@ -107,9 +107,9 @@ def market_tip(history: Any) -> int:
         return 0
     ratios, rows = _list(history, "gasUsedRatio"), _list(history, "reward", is_optional=True)
     if not all(type(ratio) in (int, float) and math.isfinite(ratio) and ratio >= 0 for ratio in ratios):
-        raise MalformedAnswer("member gasUsedRatio is not a list of ratios")
+        raise MalformedResponse("member gasUsedRatio is not a list of ratios")
     if not all(isinstance(row, list) for row in rows):
-        raise MalformedAnswer("member reward is not a list of lists")
+        raise MalformedResponse("member reward is not a list of lists")
     tips = sorted(
         (_number(row[0], "a reward", _MOST_WEI), ratio)
         for row, ratio in zip(rows, ratios, strict=False)
@@ -153,9 +153,9 @@ def simulated(response: Any) -> Simulated | RpcError:
 
 def _any(response: Any, name: str) -> Any:
     if not isinstance(response, dict):
-        raise MalformedAnswer("it is not an object")
+        raise MalformedResponse("it is not an object")
     if name not in response:
-        raise MalformedAnswer(f"member {name} is missing")
+        raise MalformedResponse(f"member {name} is missing")
     return response[name]
 
 
@@ -166,7 +166,7 @@ def _member(response: Any, name: str, most: int = _MOST) -> int:
 def _hash(response: Any, name: str) -> str:
     value = _any(response, name)
     if not isinstance(value, str) or not _HASH.fullmatch(value):
-        raise MalformedAnswer(f"member {name} is not a hash")
+        raise MalformedResponse(f"member {name} is not a hash")
     return value.lower()
 
 
@@ -174,20 +174,20 @@ def _list(response: Any, name: str, *, is_optional: bool = False) -> Sequence[An
     """Return a list; empty if it is null, as geth reports an empty list of blocks."""
     value = response.get(name) if is_optional and isinstance(response, dict) else _any(response, name)
     if value is not None and not isinstance(value, list):
-        raise MalformedAnswer(f"member {name} is not a list")
+        raise MalformedResponse(f"member {name} is not a list")
     return value or ()
 
 
 def _only(value: Any, name: str) -> list[Any]:
     if not isinstance(value, list) or len(value) != 1:
-        raise MalformedAnswer(f"{name} is not a list of one item")
+        raise MalformedResponse(f"{name} is not a list of one item")
     return value
 
 
 def _number(value: Any, name: str, most: int) -> int:
     if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
-        raise MalformedAnswer(f"{name} is not a quantity")
+        raise MalformedResponse(f"{name} is not a quantity")
     number = int(value, 16)
     if number > most:
-        raise MalformedAnswer(f"{name} is too large")
+        raise MalformedResponse(f"{name} is too large")
     return number

@@ -23,7 +23,7 @@ class Script:
     """Responses by method; a callable gets the parameters."""
 
     def __init__(self) -> None:
-        self.answers: dict[str, Any] = {
+        self.responses: dict[str, Any] = {
             "eth_getBlockByNumber": _BLOCK,
             "eth_getCode": "0x60",
             "eth_call": "0x",
@@ -39,7 +39,7 @@ class Script:
         return reply([{"id": call["id"], **self._answer(call)} for call in batch])
 
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
-        response = self.answers[call["method"]]
+        response = self.responses[call["method"]]
         response = response(*call["params"]) if callable(response) else response
         if isinstance(response, RpcError):
             return {"error": {"code": response.code, "message": response.message, "data": response.data}}
@@ -106,7 +106,7 @@ def _profile(client: JsonRpcChainClient) -> Any:
 
 
 def test_relay_states_are_one_request(client: JsonRpcChainClient, node: Node, script: Script) -> None:
-    script.answers["eth_call"] = _lens_or("0x")
+    script.responses["eth_call"] = _lens_or("0x")
     states = client.read_relay_states([_query(), _query()])
     assert len(node.batches) == 1
     assert [state.head for state in states] == [Head(100, 0x65000000, 7, _HASH.lower())] * 2
@@ -115,7 +115,7 @@ def test_relay_states_are_one_request(client: JsonRpcChainClient, node: Node, sc
 def test_a_lens_reads_for_up_to_eight_calls_with_gas_for_each(
     client: JsonRpcChainClient, node: Node, script: Script
 ) -> None:
-    script.answers["eth_call"] = _lens_or("0x")
+    script.responses["eth_call"] = _lens_or("0x")
     assert len(client.read_relay_states([_query() for _ in range(9)])) == 9
     (batch,) = node.batches
     assert [call["params"][0]["gas"] for call in batch if call["method"] == "eth_call"] == [
@@ -125,10 +125,10 @@ def test_a_lens_reads_for_up_to_eight_calls_with_gas_for_each(
 
 
 def test_the_newest_block_and_the_tip_are_read_again_when_they_are_old(node: Node, script: Script) -> None:
-    script.answers["eth_call"] = _lens_or("0x")
+    script.responses["eth_call"] = _lens_or("0x")
     patient = JsonRpcChainClient([node.url], timeout_seconds=60, price_seconds=3600)
     first = _relay_state(patient)
-    script.answers["eth_getBlockByNumber"] = _BLOCK | {"number": "0x65"}
+    script.responses["eth_getBlockByNumber"] = _BLOCK | {"number": "0x65"}
     assert _relay_state(patient) == first
     assert [len(batch) for batch in node.batches] == [5, 2]
     hurried = JsonRpcChainClient([node.url], timeout_seconds=60)
@@ -141,7 +141,7 @@ def test_without_state_overrides_contracts_are_read_one_by_one(
     client: JsonRpcChainClient, node: Node, script: Script, answer: Any
 ) -> None:
     owner = "0x" + "00" * 12 + "11" * 20
-    script.answers["eth_call"] = lambda *params: answer if len(params) == 3 else owner
+    script.responses["eth_call"] = lambda *params: answer if len(params) == 3 else owner
     assert _relay_state(client).owner == "0x" + "11" * 20
     assert [len(batch) for batch in node.batches] == [5, 6]
     # And the next time without trying a lens first.
@@ -158,11 +158,11 @@ def test_without_state_overrides_contracts_are_read_one_by_one(
 def test_without_simulations_a_limit_is_tried_by_a_plain_call(
     client: JsonRpcChainClient, script: Script, code: int
 ) -> None:
-    script.answers["eth_call"] = _lens_or("0x")
-    script.answers["eth_simulateV1"] = RpcError(code, "no such thing")
+    script.responses["eth_call"] = _lens_or("0x")
+    script.responses["eth_simulateV1"] = RpcError(code, "no such thing")
     (state,) = client.read_relay_states([_query(gas_limit=90_000)])
     assert state.trial == Trial(90_000)
-    script.answers["eth_call"] = _lens_or(_REVERTED)
+    script.responses["eth_call"] = _lens_or(_REVERTED)
     (state,) = client.read_relay_states([_query(gas_limit=90_000)])
     assert state.trial == Trial(90_000, revert=b"")
 
@@ -171,14 +171,14 @@ def test_without_simulations_a_limit_is_tried_by_a_plain_call(
 def test_a_malformed_simulation_is_node_unavailable(
     client: JsonRpcChainClient, script: Script, answer: Any
 ) -> None:
-    script.answers |= {"eth_call": _lens_or("0x"), "eth_simulateV1": answer}
+    script.responses |= {"eth_call": _lens_or("0x"), "eth_simulateV1": answer}
     with pytest.raises(NodeUnavailable):
         client.read_relay_states([_query(gas_limit=90_000)])
 
 
 def test_every_read_names_the_newest_block(client: JsonRpcChainClient, node: Node, script: Script) -> None:
-    script.answers["eth_call"] = _lens_or("0x")
-    script.answers["eth_simulateV1"] = RpcError(-32601, "no such method")
+    script.responses["eth_call"] = _lens_or("0x")
+    script.responses["eth_simulateV1"] = RpcError(-32601, "no such method")
     client.read_relay_states([_query(), _query(gas_limit=90_000)])
     client.simulate_relay_call(
         sender=random_address(), key_manager=random_address(), calldata=b"", gas_cap=100_000
@@ -220,7 +220,7 @@ def test_the_gas_of_each_read_is_capped(client: JsonRpcChainClient, node: Node) 
 def test_only_the_magic_word_is_a_valid_signature(
     client: JsonRpcChainClient, script: Script, answer: Any, valid: bool
 ) -> None:
-    script.answers["eth_call"] = answer
+    script.responses["eth_call"] = answer
     assert _profile(client).signature_valid is valid
 
 
@@ -228,7 +228,7 @@ def test_only_the_magic_word_is_a_valid_signature(
 def test_malformed_contract_results_mean_no_owner_target_or_permissions(
     client: JsonRpcChainClient, script: Script, nonsense: Any
 ) -> None:
-    script.answers["eth_call"] = nonsense
+    script.responses["eth_call"] = nonsense
     state = _relay_state(client)
     assert (state.owner, state.target, state.permissions) == (None, None, 0)
 
@@ -255,7 +255,7 @@ def _data(value: bytes, *, offset: int = 32, length: int | None = None) -> str:
 def test_permissions_are_read_as_key_managers_read_them(
     client: JsonRpcChainClient, script: Script, answer: Any, permissions: int
 ) -> None:
-    script.answers["eth_call"] = answer
+    script.responses["eth_call"] = answer
     read = client.read_permissions(profile=random_address(), controllers=[random_address()])
     assert read == [permissions]
 
@@ -276,7 +276,7 @@ def test_permissions_are_read_as_key_managers_read_them(
 def test_a_malformed_response_of_the_node_raises_node_unavailable(
     client: JsonRpcChainClient, script: Script, method: str, answer: Any
 ) -> None:
-    script.answers[method] = answer
+    script.responses[method] = answer
     with pytest.raises(NodeUnavailable) as refused:
         _relay_state(client)
     assert refused.value.retry_after == 2
@@ -301,7 +301,7 @@ def test_a_malformed_response_of_the_node_raises_node_unavailable(
 def test_the_market_tip_is_the_gas_weighted_median_of_used_blocks(
     client: JsonRpcChainClient, script: Script, rewards: list[int], ratios: list[float], tip: int
 ) -> None:
-    script.answers["eth_feeHistory"] = {
+    script.responses["eth_feeHistory"] = {
         "reward": [[hex(reward)] for reward in rewards],
         "gasUsedRatio": ratios,
     }
@@ -315,7 +315,7 @@ def test_the_market_tip_is_the_gas_weighted_median_of_used_blocks(
 def test_a_node_without_a_fee_history_reports_no_market(
     client: JsonRpcChainClient, script: Script, history: Any
 ) -> None:
-    script.answers["eth_feeHistory"] = history
+    script.responses["eth_feeHistory"] = history
     assert _relay_state(client).market_tip_wei == 0
 
 
@@ -331,7 +331,7 @@ def test_a_node_without_a_fee_history_reports_no_market(
 def test_a_malformed_fee_history_is_node_unavailable(
     client: JsonRpcChainClient, script: Script, history: Any
 ) -> None:
-    script.answers["eth_feeHistory"] = history
+    script.responses["eth_feeHistory"] = history
     with pytest.raises(NodeUnavailable):
         _relay_state(client)
 
@@ -339,8 +339,8 @@ def test_a_malformed_fee_history_is_node_unavailable(
 def test_the_head_is_read_first_and_nonces_also_at_the_confirmed_block(
     client: JsonRpcChainClient, node: Node, script: Script
 ) -> None:
-    script.answers["eth_getTransactionCount"] = lambda _, block: "0x5" if block == "latest" else "0x3"
-    script.answers["eth_getCode"] = "0x"
+    script.responses["eth_getTransactionCount"] = lambda _, block: "0x5" if block == "latest" else "0x3"
+    script.responses["eth_getCode"] = "0x"
     account = random_address()
     view = client.read_chain(
         transaction_hashes=["0x" + secrets.token_hex(32)], accounts=[account], confirmations=2
@@ -372,7 +372,7 @@ def test_the_confirmed_block_counts_from_the_head(
 def test_without_a_finalized_tag_of_the_node_blocks_are_counted(
     client: JsonRpcChainClient, node: Node, script: Script, tagged: RpcError | None
 ) -> None:
-    script.answers["eth_getBlockByNumber"] = lambda name, _: (
+    script.responses["eth_getBlockByNumber"] = lambda name, _: (
         tagged if name == "finalized" else _BLOCK | ({} if name == "latest" else {"number": name})
     )
     finality = Finality(blocks=10, by_tag=True)
@@ -386,7 +386,7 @@ def test_without_a_finalized_tag_of_the_node_blocks_are_counted(
 def test_long_ranges_of_blocks_are_searched_in_pieces(
     client: JsonRpcChainClient, node: Node, script: Script
 ) -> None:
-    script.answers["eth_getLogs"] = []
+    script.responses["eth_getLogs"] = []
     key_manager, controller = random_address(), random_address()
     executions = client.read_external_executions(
         key_manager=key_manager, controller=controller, from_block=0, to_block=2_500
@@ -433,13 +433,13 @@ def test_logs_and_transactions_removed_by_a_reorg_are_left_out(
         return _log(_TOPICS, transactionHash=transaction_hash, removed=removed)
 
     kept, gone, lost = ("0x" + secrets.token_hex(32) for _ in range(3))
-    script.answers["eth_getLogs"] = [
+    script.responses["eth_getLogs"] = [
         log(kept, removed=False),
         log(gone, removed=True),
         log(lost, removed=False),
     ]
     sender = random_address()
-    script.answers["eth_getTransactionByHash"] = lambda name: (
+    script.responses["eth_getTransactionByHash"] = lambda name: (
         None if name == lost else {"from": sender.lower(), "to": None, "input": "0x0102"}
     )
     (execution,) = client.read_external_executions(
@@ -467,7 +467,7 @@ def test_logs_and_transactions_removed_by_a_reorg_are_left_out(
 def test_a_log_of_another_shape_is_not_a_permissions_verified_event(
     client: JsonRpcChainClient, script: Script, topics: list[str]
 ) -> None:
-    script.answers["eth_getLogs"] = [_log(topics)]
+    script.responses["eth_getLogs"] = [_log(topics)]
     assert (
         client.read_external_executions(
             key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
@@ -479,17 +479,17 @@ def test_a_log_of_another_shape_is_not_a_permissions_verified_event(
 def test_a_follower_reverts_unless_the_key_manager_returns_the_lsp20_value(
     client: JsonRpcChainClient, script: Script
 ) -> None:
-    script.answers["eth_estimateGas"] = "0x10000"
+    script.responses["eth_estimateGas"] = "0x10000"
     for word in ("0x", "0x" + "ff" * 32, "0x1626ba7e" + "00" * 28):
-        script.answers["eth_call"] = word
+        script.responses["eth_call"] = word
         with pytest.raises(CallReverted):
             _follower(client)
-    script.answers["eth_call"] = "0xde928f01" + "00" * 28
+    script.responses["eth_call"] = "0xde928f01" + "00" * 28
     assert _follower(client) > 2 * 0x10000 - 21_000
 
 
 def test_a_follower_is_one_request(client: JsonRpcChainClient, node: Node, script: Script) -> None:
-    script.answers |= {"eth_estimateGas": "0x10000", "eth_call": "0xde928f00" + "00" * 28}
+    script.responses |= {"eth_estimateGas": "0x10000", "eth_call": "0xde928f00" + "00" * 28}
     _follower(client)
     assert [len(batch) for batch in node.batches] == [3]
 

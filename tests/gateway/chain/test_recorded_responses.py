@@ -9,30 +9,30 @@ from typing import Any
 
 import pytest
 
-from gateway.chain import answers, node_errors
+from gateway.chain import node_errors, responses
 from gateway.chain.batches import BatchResponse
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.rpc import Call, MalformedAnswer
+from gateway.chain.rpc import Call, MalformedResponse
 from gateway.chain.types import Receipt, SendKind
 from tests.fakes.profiles import random_address
 from tests.gateway.chain.nodes import running
-from tests.gateway.chain.test_client_answers import Script
+from tests.gateway.chain.test_client_responses import Script
 
 _FOLDER = Path(__file__).parents[2] / "data" / "execution-apis"
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "eth_blockNumber": answers.quantity,
-    "eth_call": answers.returned_or_error,
-    "eth_chainId": answers.quantity,
-    "eth_estimateGas": answers.gas_or_error,
-    "eth_feeHistory": answers.market_tip,
-    "eth_getBalance": answers.wei,
-    "eth_getBlockByNumber": answers.block_id,
-    "eth_getCode": answers.octets,
-    "eth_getTransactionCount": answers.quantity,
-    "eth_getTransactionReceipt": answers.receipt,
+    "eth_blockNumber": responses.quantity,
+    "eth_call": responses.returned_or_error,
+    "eth_chainId": responses.quantity,
+    "eth_estimateGas": responses.gas_or_error,
+    "eth_feeHistory": responses.market_tip,
+    "eth_getBalance": responses.wei,
+    "eth_getBlockByNumber": responses.block_id,
+    "eth_getCode": responses.octets,
+    "eth_getTransactionCount": responses.quantity,
+    "eth_getTransactionReceipt": responses.receipt,
     "eth_sendRawTransaction": node_errors.send_outcome,
-    "eth_simulateV1": answers.simulated,
+    "eth_simulateV1": responses.simulated,
 }
 # The members without which a response cannot be used. A list of no blocks is null in geth's fee history.
 _NEEDED = {
@@ -71,7 +71,7 @@ def _read(method: str, answer: dict[str, Any], read: Callable[[Any], Any] | None
 
 
 def _reader(method: str) -> Callable[[Any], Any]:
-    return answers.head if method == "eth_getBlockByNumber" else _READERS[method]
+    return responses.head if method == "eth_getBlockByNumber" else _READERS[method]
 
 
 def test_every_recorded_response_is_parsed() -> None:
@@ -110,7 +110,7 @@ def _needs_only_what_is_used(method: str, result: dict[str, Any], change: str) -
             # Without the fees that blocks paid there is no market.
             assert value == whole or (method == "eth_feeHistory" and value == 0), name
         elif method != "eth_feeHistory" or change == "absent":
-            assert isinstance(value, MalformedAnswer)
+            assert isinstance(value, MalformedResponse)
             assert name in str(value)
 
 
@@ -133,7 +133,7 @@ def _needs_of_a_simulation(answer: dict[str, Any], name: str, change: str) -> No
         target[name if change == "null" else f"{name}Unknown"] = None if change == "null" else [{}]
     value = _read("eth_simulateV1", answer)
     is_needed = name in {"calls", "status", "gasUsed"} or (name == "returnData" and failed)
-    assert isinstance(value, MalformedAnswer) == (is_needed and change != "unknown")
+    assert isinstance(value, MalformedResponse) == (is_needed and change != "unknown")
 
 
 def _results(method: str) -> Any:
@@ -157,10 +157,10 @@ def test_logs_and_transactions_are_read_or_their_node_is_at_fault(change: str) -
                     "null": others | {name: None},
                     "unknown": row | {f"{name}Unknown": {"a": [1]}},
                 }[change]
-                script.answers["eth_getLogs"] = [
+                script.responses["eth_getLogs"] = [
                     changed if method == "eth_getLogs" else _results("eth_getLogs")[0]
                 ]
-                script.answers["eth_getTransactionByHash"] = (
+                script.responses["eth_getTransactionByHash"] = (
                     changed if method == "eth_getTransactionByHash" else _results("eth_getTransactionByHash")
                 )
                 try:

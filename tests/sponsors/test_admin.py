@@ -137,7 +137,7 @@ def test_policies_are_named_with_their_sponsor(finance: Client) -> None:
     )
 
 
-def test_what_members_do_with_members_and_keys_is_in_the_log_of_staff(finance: Client) -> None:
+def test_changes_to_members_and_keys_are_in_the_staff_log(finance: Client) -> None:
     sponsor = make_sponsor()
     owner, newcomer = member_of(sponsor), UserFactory.create()
     path = f"/api/sponsors/{sponsor.slug}"

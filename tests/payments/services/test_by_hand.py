@@ -348,7 +348,7 @@ class TestPrices:
         def without_stripe() -> standing.SubscriptionReport:
             set_billing_client(None)
             settings.STRIPE_API_BASE = f"http://127.0.0.1:{free_port()}"
-            answer = standing.report(user=running.user, now=double.now())
+            result = standing.report(user=running.user, now=double.now())
             settings.STRIPE_API_BASE = double.server.url
             set_billing_client(None)
             return result

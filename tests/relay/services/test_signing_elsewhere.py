@@ -117,7 +117,7 @@ def test_the_worker_signs_unsigned_calls_of_a_crashed_process(
     _assert_no_gap()
 
 
-def test_what_cannot_be_signed_in_time_is_given_up_and_its_account_nonce_used_up(
+def test_a_call_not_signed_in_time_is_cancelled_and_its_account_nonce_is_filled(
     user: User, new_call: NewCall, chain: Chain, settings: Settings, settle: Callable[[], int]
 ) -> None:
     call, before = new_call(), balance_of(user)

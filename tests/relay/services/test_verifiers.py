@@ -253,7 +253,7 @@ def test_a_verifier_name_that_resolves_to_this_machine_is_not_contacted(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_stalled_server_delays_neither_calls_of_others_nor_for_long_its_own(
+def test_a_stalled_verifier_delays_no_other_calls_and_its_own_only_briefly(
     server: VerifierServer, user: User, new_call: NewCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine it takes a while to make the calls: no trial is due before the end.

@@ -89,7 +89,7 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
         visits = Visits(traffic.wallets, lambda _: None)
         with traffic.running(), visits.running():
             time.sleep(options.seconds)
-            before = Counter(answers)
+            before = Counter(results)
             wrong = [] if checkout else _migrate_interrupted(services, rehearsal, stages, options.seconds)
             with step("migrate"), stages.of("migrate"):
                 in_flight = _in_flight(services)

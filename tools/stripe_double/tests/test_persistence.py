@@ -37,7 +37,7 @@ def change_everything(store: Store, ending: Exception | None = None) -> None:
         raise ending
 
 
-def test_a_transaction_that_fails_changes_nothing_and_notifies_nobody(store: Store, tmp_path: Path) -> None:
+def test_a_failed_transaction_changes_nothing_and_sends_no_notification(store: Store, tmp_path: Path) -> None:
     notified: list[str] = []
     store.on_change(lambda kind, identifier, resource: notified.append(identifier))
     with pytest.raises(ZeroDivisionError), store.transaction(), store.transaction():

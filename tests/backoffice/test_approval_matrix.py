@@ -296,8 +296,8 @@ def _refund() -> Scene:
 
     def ask(actor: User, amount: int) -> ApprovalRequest:
         shown = refunds.Preview(
-            payout=payout, amount_minor=amount, returned_minor=0, taken_before=0, credits=amount, from_sponsors=0,
-            available=0, debt_limit=0,
+            payout=payout, amount_minor=amount, returned_minor=0, taken_before=0, credits=amount, available=0,
+            debt_limit=0,
         )  # fmt: skip
         return refunds.request(preview=shown, actor=actor, reason="x", key=secrets.token_hex(8))
 

@@ -55,7 +55,7 @@ _WORD = 32
 _TARGET, _INNER = slice(4 + _WORD, 4 + 2 * _WORD), slice(4 + 5 * _WORD, 8 + 5 * _WORD)
 
 
-class Attempt(NamedTuple):
+class TrialPlan(NamedTuple):
     """The gas limit to try a call at; None to estimate it. `compares` is whether the highest limit is tried too."""
 
     limit: int | None
@@ -76,12 +76,12 @@ _learned: dict[_Kind, _Learned] = {}
 _lock = threading.Lock()
 
 
-def attempt_for(*, profile: str, call: RelayCall) -> Attempt:
+def plan_for(*, profile: str, call: RelayCall) -> TrialPlan:
     """Return how to try the call: at the limit learned for similar calls, if there is one."""
     learned = _learned.get(_kind_of(profile, call))
     if learned is None or time.monotonic() >= learned.valid_until:
-        return Attempt(None, compares=True)
-    return Attempt(learned.gas.limit, compares=not learned.is_proven)
+        return TrialPlan(None, compares=True)
+    return TrialPlan(learned.gas.limit, compares=not learned.is_proven)
 
 
 def of_trial(call: SubmittedCall, *, maximum: int) -> Gas | None:

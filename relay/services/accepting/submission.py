@@ -226,7 +226,7 @@ def _check_rows(call: SubmittedCall) -> str | None:
 def _query_of(call: SubmittedCall) -> RelayQuery:
     """Return what to read from the chain, and the transaction to try: exactly the one that would be signed."""
     signed, quote = call.signed, call.rows.quote
-    attempt = gas_limits.attempt_for(profile=call.caller.profile_address, call=signed)
+    plan = gas_limits.plan_for(profile=call.caller.profile_address, call=signed)
     return RelayQuery(
         profile=call.caller.profile_address,
         key_manager=signed.key_manager,
@@ -239,9 +239,9 @@ def _query_of(call: SubmittedCall) -> RelayQuery:
             validity=signed.validity,
             payload=signed.payload,
         ),
-        gas_limit=quote.gas_limit if quote else attempt.limit,
+        gas_limit=quote.gas_limit if quote else plan.limit,
         gas_cap=settings.RELAY_MAX_GAS,
-        compares=quote is not None or attempt.compares,
+        compares=quote is not None or plan.compares,
     )
 
 

@@ -14,7 +14,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import CallFailedBefore
 from relay.models import RelayTransaction
-from relay.services.accepting import lsp15
+from relay.services.accepting import gas_limits, lsp15
 from tests.relay.api.conftest import ApiResponse, Wallet, execute_body, network_address
 from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
 from tests.relay.api.test_execute import EXECUTE, assert_problem
@@ -151,6 +151,7 @@ def test_a_known_signer_has_a_rate_that_repeats_of_a_known_call_do_not_touch(
 def test_a_call_of_a_known_profile_costs_one_request_to_the_node(
     profile: Profile, user: User, new_call: NewCall, node: FaultyClient
 ) -> None:
+    gas_limits._learned.clear()
     spent = []
     # First the key manager is looked up, and verified to be the profile's.
     for channel in (3, 4):

@@ -137,9 +137,9 @@ def test_the_oldest_limits_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) 
     profiles = ["0x" + secrets.token_hex(20) for _ in range(21)]
     for profile in profiles:
         gas_limits._learn(profile, call, Gas(2, 1))
-    limits = [gas_limits.attempt_for(profile=profile, call=call).limit for profile in profiles]
+    limits = [gas_limits.plan_for(profile=profile, call=call).limit for profile in profiles]
     assert limits == [None] * 2 + [2] * 19
-    assert gas_limits.attempt_for(profile=profiles[-1], call=replace(call, payload=bytes(4))).limit is None
+    assert gas_limits.plan_for(profile=profiles[-1], call=replace(call, payload=bytes(4))).limit is None
 
 
 @pytest.fixture

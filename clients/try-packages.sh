@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build both packages into var/packages, install each into an empty folder, and use it there like its users.
+# Build the packages into var/packages, install each into an empty folder, and use it there like its users.
 # With STACK=var/stack.json of a running stack, the example wallets relay a call.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +16,9 @@ python -m devstack npm pack --pack-destination "$packages"
 mkdir "$folder/source"
 cp -r clients/python/{pyproject.toml,README.md,src} "$folder/source" # building leaves files behind
 python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$packages" "$folder/source"
+mkdir "$folder/double"
+cp -r tools/stripe_double/{pyproject.toml,README.md,stripe_double} "$folder/double"
+python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$packages" "$folder/double"
 ls "$packages"
 
 mkdir "$folder/node" && cd "$folder/node"
@@ -30,6 +33,7 @@ mkdir "$folder/python" && cd "$folder/python"
 cp "$root"/clients/python/examples/*.py .
 python -m venv venv
 venv/bin/pip install --quiet "$packages"/*.whl
+venv/bin/stripe-double --help | head -n 1
 "$bin/mypy" --strict --python-executable venv/bin/python --cache-dir "$folder/mypy" ./*.py
 venv/bin/python -c 'import credit_relay_client as client; print(f"wheel: {client.connect.__name__}")'
 

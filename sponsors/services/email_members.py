@@ -135,7 +135,7 @@ def sign_in(
     member = (
         Member.objects.select_related("user", "sponsor").filter(sponsor__slug=sponsor, email=email).first()
     )
-    name = member.user.username if member else _nobody(sponsor, email)
+    name = member.user.username if member else _unknown_member(sponsor, email)
     person = authenticate(request=request, username=name, password=password)
     if member is None or person is None or not _proves(member.user, number, now):
         raise SignInRefused("The sponsor, the address, the password or the code is wrong.")
@@ -174,7 +174,7 @@ def _proves(person: User, number: str, now: datetime) -> bool:
     return second_factors.prove_offered(person, number=number, now=now) is not None
 
 
-def _nobody(sponsor: str, email: str) -> str:
+def _unknown_member(sponsor: str, email: str) -> str:
     """Return a username that no user has, stable for each unknown address, so that its failures are counted too."""
     return (
         "unknown-" + salted_hmac("sponsors.member", f"{sponsor}:{email}", algorithm="sha256").hexdigest()[:24]

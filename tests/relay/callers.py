@@ -47,7 +47,7 @@ def begin(
     progress = Progress(submitted, submission.story(submitted))
     together._do(Step.ROWS, together._read_rows, [progress])
     if not submitted.rows.is_pair_known and progress.step is Step.ALONE:
-        progress.go_on()
+        progress.resume()
     return progress
 
 
@@ -60,7 +60,7 @@ def finish(progress: Progress) -> str | Exception:
     """Take a call to its end, as its own thread does; return its hash or error."""
     while progress.result is None:
         if progress.step is Step.ALONE:
-            progress.go_on()
+            progress.resume()
         else:
             pass_together(progress)
     return progress.result

@@ -1,4 +1,4 @@
-"""A relay call on its way to its hash: one object, which `relay.services.accepting.story` fills from top to bottom."""
+"""A submitted relay call: one object, whose fields `relay.services.accepting.submission.story` fills in order."""
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -86,7 +86,7 @@ class Step(Enum):
     SIGNATURE = auto()
     """A remote signer signs, and a second transaction stores."""
     ALONE = auto()
-    """The call's own thread goes on: it waits for something that no other call needs."""
+    """The call's own thread resumes the story: the next part is for this call only."""
 
 
 @dataclass(slots=True, eq=False)

@@ -16,7 +16,7 @@ from gateway.common.errors import ServiceUnavailable
 
 # How long a batch waits for each lock.
 BATCH_MILLISECONDS = 250
-# How long any call waits for a relayer: less than that, because the call holds its account's lock meanwhile.
+# How long any call waits for a relayer: less than that, because the call holds its account's lock while it waits.
 RELAYER_MILLISECONDS = 200
 # This long after a line's last call got no lock, its calls are tried in batches again.
 _FORGOTTEN_SECONDS = 60.0

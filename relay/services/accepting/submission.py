@@ -1,9 +1,9 @@
 """
-From a submitted relay call to its hash. `story` tells the whole way of one call; read it first.
+From a submitted relay call to its hash. `story` has every step of one call, in order; read it first.
 
-The story yields a `Step` wherever it waits for something outside: rows, the chain, a transaction. `together` does each
-step for all calls of the process that wait for it at the same moment; the story does not notice. After `Step.ALONE` the
-call's own thread goes on by itself, so that the others need not wait for what only this call needs.
+The story yields a `Step` wherever it waits for something outside: rows, the chain, a transaction. `together` executes
+each step for all calls of the process that wait for it, and then resumes their stories. After `Step.ALONE`, the call's
+own thread resumes the story, so that other calls need not wait for a step that only this call needs.
 
 A refusal is a `DomainError`, raised where it is found; nothing is stored, held or sent then.
 """
@@ -84,7 +84,7 @@ def execute(
         call, identity = identify(call=call)
         trace = tracing.identified(identity.digest)
         submitted = SubmittedCall(caller, call, identity, now, quote_id, sponsor, request_id() or "", trace)
-        transaction_hash = _told(submitted)
+        transaction_hash = _accepted(submitted)
         outcome = "accepted"
     except DomainError as error:
         outcome = "unavailable" if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "refused"
@@ -110,10 +110,10 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, Identity]:
     return normalised, Identity("0x" + digest.hex(), controller)
 
 
-def _told(call: SubmittedCall) -> str:
-    """Tell the story of the call, in step with other threads; return the hash, also if an equal request was faster."""
+def _accepted(call: SubmittedCall) -> str:
+    """Run the story of the call, together with other threads; return the hash, also if an equal request was faster."""
     try:
-        return together.tell(call, story(call))
+        return together.run(call, story(call))
     except DomainError:
         # A concurrent equal request may have been accepted first, and may have taken this one's nonce or credits.
         accepted = active_transaction(user_id=call.caller.user_id, identity=call.identity)
@@ -124,9 +124,9 @@ def _told(call: SubmittedCall) -> str:
 
 def story(call: SubmittedCall) -> Story:
     """
-    Tell how a call gets its hash: rows, chain, decision, payer, hold and account nonce, signature, storage.
+    Take a call to its hash: rows, chain, decision, payer, hold and account nonce, signature, storage.
 
-    Each `yield` is a step that somebody else does, and that fills the fields of `call` that `Step` names.
+    Each `yield` is a step that the caller of this generator executes. It fills the fields of `call` that `Step` names.
     """
     yield Step.ROWS
     if (accepted_before := _check_rows(call)) is not None:
@@ -289,7 +289,7 @@ def _choose_payer(call: SubmittedCall) -> Steps:
 
 
 def _refuse_sponsor(call: SubmittedCall, refusal: DomainError) -> None:
-    """Let the user pay instead of the sponsor, or raise why nobody does."""
+    """Let the user pay instead of the sponsor, or raise the reason why neither pays."""
     if call.own_refusal is not None:
         raise call.own_refusal
     call.sponsor_refusal = refusal

@@ -1,8 +1,8 @@
 """
-Takes the calls of several threads through their stories together: each step once for all calls that wait for it.
+Runs the stories of concurrent calls in batches: each step once for all calls that wait for it.
 
-One statement reads the rows of all, one node request their chain, one transaction accepts them. A call that is alone
-takes the same way. `relay.services.accepting.batching` brings the threads together.
+One statement reads the rows of all, one node request their chain, one transaction accepts them. A single call is a
+batch of one. `relay.services.accepting.batching` collects the calls of several threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from sponsors.services import refusals
 
 class Progress:
     """
-    How far the story of a call is told: the step that it waits for, and at its end its result.
+    The state of a call's story: the step that it waits for, and at its end its result.
 
     `result` is the hash, or the error to raise; None before the end.
     """
@@ -31,14 +31,14 @@ class Progress:
     __slots__ = ("_story", "call", "result", "step")
 
     def __init__(self, call: SubmittedCall, story: Story) -> None:
-        """Tell the story to its first step."""
+        """Run the story to its first step."""
         self.call, self._story = call, story
         self.step: Step | None = None
         self.result: str | Exception | None = None
-        self.go_on()
+        self.resume()
 
-    def go_on(self, error: Exception | None = None) -> None:
-        """Tell the story from the step that is done, or that ended with the error, to the next."""
+    def resume(self, error: Exception | None = None) -> None:
+        """Run the story to its next step, after a step that is done or that ended with the error."""
         try:
             self.step = next(self._story) if error is None else self._story.throw(error)
         except StopIteration as end:
@@ -47,24 +47,24 @@ class Progress:
             self.step, self.result = None, failure
 
 
-def tell(call: SubmittedCall, story: Story) -> str:
-    """Tell a call's story to its end; return the hash, or raise its error."""
+def run(call: SubmittedCall, story: Story) -> str:
+    """Run a call's story to its end; return the hash, or raise its error."""
     progress = Progress(call, story)
     while progress.step is not None:
         if progress.step is Step.ALONE:
-            progress.go_on()
+            progress.resume()
         else:
             with_others(progress)
     if isinstance(progress.result, str):
         return progress.result
-    raise progress.result or RuntimeError("the story of a call was broken off")
+    raise progress.result or RuntimeError("the story of a call ended without a result")
 
 
 def advance(progresses: Sequence[Progress], seal: Seal) -> Sequence[Progress]:
     """
     Do each step once for all calls that wait for it.
 
-    A call may need more: its own thread goes on then, or it joins the next pass. `seal` returns the places of the
+    A call may need more: its own thread then resumes it, or it joins the next pass. `seal` returns the places of the
     callers that have not left.
     """
     # Calls that were approved in an earlier pass are accepted before new ones.
@@ -103,7 +103,7 @@ def _do(step: Step, do: Callable[[Sequence[Progress]], None], progresses: Sequen
     except DomainError as refusal:
         # An outage ends the stories that wait for this step, and no others.
         for one in waiting:
-            one.go_on(refusal)
+            one.resume(refusal)
 
 
 def _read_rows(waiting: Sequence[Progress]) -> None:
@@ -121,20 +121,20 @@ def _read_rows(waiting: Sequence[Progress]) -> None:
     ]
     for one, rows in zip(waiting, rows_of_calls(keys), strict=True):
         one.call.rows = rows
-        one.go_on()
+        one.resume()
 
 
 def _read_chain(waiting: Sequence[Progress]) -> None:
     states = get_chain_client().read_relay_states([one.call.query for one in waiting])
     for one, state in zip(waiting, states, strict=True):
         one.call.state = state
-        one.go_on()
+        one.resume()
 
 
 def _read_offers(waiting: Sequence[Progress]) -> None:
     for one, offer in zip(waiting, offers_for([one.call.bill.wanted for one in waiting]), strict=True):
         one.call.offer = offer
-        one.go_on()
+        one.resume()
     count_refusals([one.call for one in waiting])
 
 
@@ -150,7 +150,7 @@ def _accept(waiting: Sequence[Progress]) -> None:
     done = accept_together([one.call for one in waiting])
     for one in waiting:
         if one.call in done:
-            one.go_on()
+            one.resume()
 
 
 def _sign(waiting: Sequence[Progress]) -> None:
@@ -158,4 +158,4 @@ def _sign(waiting: Sequence[Progress]) -> None:
     for one, outcome in zip(waiting, outcomes, strict=True):
         if isinstance(outcome, str):
             one.call.columns["transaction_hash"] = outcome
-        one.go_on(outcome if isinstance(outcome, Exception) else None)
+        one.resume(outcome if isinstance(outcome, Exception) else None)

@@ -143,7 +143,7 @@ def _approve(begun: "Sequence[Progress]") -> None:
         together.advance(begun, set)
         for one in begun:
             if one.step is Step.ALONE:
-                one.go_on()
+                one.resume()
 
 
 @contextmanager

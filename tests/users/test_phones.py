@@ -1,34 +1,19 @@
-"""The second factors of staff: sealed in the database, also those from plain text, and again under a new key."""
+"""The second factors of staff: sealed in the database, and again under a new key."""
 
 import secrets
-from importlib import import_module
 from io import StringIO
 
 import pyotp
 import pytest
-from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
 from gateway.common.crypto import SealedUnderAnotherKey
-from tests.database import as_owner
 from tests.staff import member
 from users.models import Phone
 
 pytestmark = pytest.mark.django_db
-
-# As django-otp made it, without the columns that have the values of all rows.
-_OLD_TABLE = """
-CREATE TABLE otp_totp_totpdevice (
-    user_id bigint, name text, confirmed boolean, created_at timestamptz, last_used_at timestamptz, key text,
-    throttling_failure_timestamp timestamptz, throttling_failure_count integer, drift integer, last_t bigint
-);
-GRANT ALL ON otp_totp_totpdevice TO PUBLIC
-"""
-_OLD_ROW = """
-INSERT INTO otp_totp_totpdevice VALUES (%s, 'phone', %s, '2026-01-02T03:04Z', NULL, %s, NULL, 0, 1, %s)
-"""
 
 
 def stored() -> str:
@@ -56,32 +41,6 @@ def test_an_invalid_phone_code_is_refused(number: str) -> None:
     phone = Phone.objects.create(user=member("support"))
     assert not phone.verify_token(number)
     assert Phone.objects.get(pk=phone.pk).throttling_failure_count == 1
-
-
-def test_seeds_in_plain_text_are_sealed_by_the_migration_and_still_log_in() -> None:
-    person, colleague = member("support"), member("finance")
-    seeds = {one.pk: secrets.token_hex(20) for one in (person, colleague)}
-    as_owner(_OLD_TABLE)
-    with connection.cursor() as cursor:
-        cursor.execute(_OLD_ROW, [person.pk, True, seeds[person.pk], 7])
-        cursor.execute(_OLD_ROW, [colleague.pk, False, seeds[colleague.pk], -1])
-        with connection.schema_editor() as editor:
-            import_module("users.migrations.0006_phone").seal_seeds(apps, editor)
-        cursor.execute("SELECT count(*) FROM otp_totp_totpdevice")
-        assert cursor.fetchone() == (0,)
-    phones = {phone.user_id: phone for phone in Phone.objects.all()}
-    assert {pk: phone.key for pk, phone in phones.items()} == seeds
-    assert not any(seed in stored() for seed in seeds.values())
-    mine = phones[person.pk]
-    assert (mine.confirmed, mine.last_step, mine.drift, mine.created_at.year) == (True, 7, 1, 2026)
-    assert not phones[colleague.pk].confirmed
-    assert mine.verify_token(pyotp.TOTP(mine.shown_key).now())
-
-
-def test_a_database_without_that_table_is_migrated_too() -> None:
-    with connection.schema_editor() as editor:
-        import_module("users.migrations.0006_phone").seal_seeds(apps, editor)
-    assert not Phone.objects.exists()
 
 
 def test_seeds_are_sealed_again_under_a_new_key(settings: Settings) -> None:

@@ -120,8 +120,8 @@ def _dying_at(statement: str) -> Iterator[None]:
     "statement",
     [
         'UPDATE "payments_subscription"',
-        "\nINSERT INTO credits_allowance",
-        "\nWITH locked",
+        "INSERT INTO credits_allowance",
+        "WITH locked",
         'INSERT INTO "payments_payout"',
         'UPDATE "payments_stripeevent"',
     ],

@@ -200,7 +200,7 @@ def test_the_tables_of_states_are_true_and_every_owner_gets_back_to_active(
         result = ACTS[case.act](case.payer)
         if case.act == "upsert":
             by_card.append(
-                {"state": f"`{case.state}`", "the newest card": case.card, "upsert answers": result}
+                {"state": f"`{case.state}`", "the newest card": case.card, "upsert returns": result}
             )
         else:
             by_state[case.state][case.act] = result

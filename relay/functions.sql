@@ -396,7 +396,7 @@ END $$;
 --   nonce-taken    an active call has this relay nonce
 --   nonce-gap      `number` is an earlier relay nonce without a pending call
 --   channel-full   too many calls of the channel wait before this one
---   share-used     the user holds `number` account nonces already, which is the user's share of them now
+--   share-used     more calls of the user would be in flight than `number`, the user's share of account nonces now
 --   channel-busy   the relayer of the channel's calls can take no more
 --   relayers-busy  no relayer can
 --   loss-limit     the call may cost the service `risk_wei`, which may lose no more

@@ -1,6 +1,8 @@
 """
 Who pays for a call: `payer_of` decides from a sponsor's policies, by the pure rules of `sponsors.rules`.
 
+A call with a voucher costs a statement more, which reads whether the voucher was used.
+
 Nothing is counted here. `sponsors_pay` (`sponsors/functions.sql`) counts the call towards the limits, and holds the
 sponsor's credits, in the statement that holds the user's; it refuses if policies or their usage have changed since.
 """

@@ -39,7 +39,7 @@ def accept_together(calls: Sequence[SubmittedCall]) -> Set[SubmittedCall]:
     within the lock timeout, no call is accepted, and each gets a ticket.
 
     Raises:
-        IntegrityError: one of several calls failed; the caller then accepts each one alone.
+        IntegrityError: one of several calls failed; the `Batcher` then runs a pass for each call.
         SignerUnavailable: the remote signer does not answer.
     """
     first_of_channel = {call.channel: call for call in reversed(calls)}.values()

@@ -2,7 +2,8 @@
 Batches concurrent calls: one thread does the work for all waiting callers.
 
 A caller that finds no run in progress starts one at once. Callers that arrive during a run wait; then the first of them
-runs a batch for them all. An idle process therefore adds no delay, and under load one round trip serves many callers.
+runs a batch for them all. So the first of several simultaneous callers runs alone, and the others form the next batch.
+An idle process therefore adds no delay, and under load one round trip serves many callers.
 The callers of a large batch tend to return together, so the next run first waits a few milliseconds for them.
 """
 

@@ -60,7 +60,7 @@ def refusal_of(call: SubmittedCall) -> Exception:
             )
         case "share-used":
             return RelayShareUsed(
-                f"{number} calls of the profile are in flight.",
+                f"At most {number} calls of the profile can be in flight now.",
                 retry_after=seconds_until_next_block(),
                 maximum=number,
             )

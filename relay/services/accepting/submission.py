@@ -5,7 +5,7 @@ The story yields a `Step` wherever it waits for something outside: rows, the cha
 each step for all calls of the process that wait for it, and then resumes their stories. After `Step.ALONE`, the call's
 own thread resumes the story, so that other calls need not wait for a step that only this call needs.
 
-A refusal is a `DomainError`, raised where it is found; nothing is stored, held or sent then.
+A refusal is a `DomainError`, raised where it is found; nothing of the call is stored, held or sent then.
 """
 
 import time
@@ -24,12 +24,13 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import ResultTooLarge
+from gateway.chain.fees import FeesTooHigh
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signatures import recover_signers
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery
 from gateway.common import metrics
-from gateway.common.errors import DomainError
+from gateway.common.errors import DomainError, NotAuthenticated
 from gateway.common.logging import request_id
 from gateway.web import tracing
 from relay.errors import RelayPaused
@@ -114,6 +115,8 @@ def _accepted(call: SubmittedCall) -> str:
     """Run the story of the call, together with other threads; return the hash, also if an equal request was faster."""
     try:
         return together.run(call, story(call))
+    except NotAuthenticated:
+        raise
     except DomainError:
         # A concurrent equal request may have been accepted first, and may have taken this one's nonce or credits.
         accepted = active_transaction(user_id=call.caller.user_id, identity=call.identity)
@@ -178,6 +181,8 @@ def take_slot(call: SubmittedCall) -> Steps:
         if outcome in {"taken", "repeated"}:
             return
         if outcome == "no-account":
+            # Another transaction may be opening it, for which only this call needs to wait.
+            yield Step.ALONE
             open_account(user_id=call.caller.user_id)
         elif outcome == "insufficient":
             yield Step.ALONE
@@ -313,7 +318,7 @@ def _refusals_counted(call: SubmittedCall) -> Iterator[None]:
     try:
         yield
     except DomainError as refusal:
-        if not refusal.is_outage:
+        if not refusal.is_outage and not isinstance(refusal, FeesTooHigh):
             refused_calls.add(_sender_of(call))
         if isinstance(refusal, ResultTooLarge):
             _oversized.add(call.caller.profile_address)

@@ -64,8 +64,9 @@ def advance(progresses: Sequence[Progress], seal: Seal) -> Sequence[Progress]:
     """
     Do each step once for all calls that wait for it.
 
-    A call may need more: its own thread then resumes it, or it joins the next pass. `seal` returns the places of the
-    callers that have not left.
+    Stories run in the thread of the batch's leader, and a story that ends early waits for the end of the pass. A call
+    may need more: its own thread then resumes it, or it joins the next pass. `seal` returns the places of the callers
+    that have not left.
     """
     # Calls that were approved in an earlier pass are accepted before new ones.
     approved_before = {one for one in progresses if one.step is Step.ACCEPTANCE}

@@ -254,8 +254,8 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     db.all_rows(_Sql.release, {"holds": holds, "chain": get_chain().id})
     holding.withdraw(hold_ids=holds)
     if give_back:
-        # Highest first: a nonce can be given back only while it is the last one taken.
-        for _, relayer_id, account_nonce in sorted(gone, key=lambda slot: slot[2], reverse=True):
+        # Relayers in lock order. Of one, the highest nonce first: only the last one taken can be given back.
+        for _, relayer_id, account_nonce in sorted(gone, key=lambda slot: (slot[1], -slot[2])):
             db.all_rows(_Sql.give_back, {"relayer": relayer_id, "nonce": account_nonce})
 
 

@@ -64,6 +64,17 @@ def test_a_request_of_an_ended_session_is_refused_for_that_first(
     assert node.requests == 0
 
 
+def test_an_ended_session_gets_no_hash_of_a_call_that_it_has_sent(
+    wallet: Wallet, new_call: Callable[..., RelayCall]
+) -> None:
+    body = execute_body(new_call())
+    assert wallet.post(EXECUTE, body).status == 200
+    SignInSession.objects.update(revoked_at=timezone.now(), revoked_reason="SIGNED_OUT")
+
+    assert_problem(wallet.post(EXECUTE, body), 401, "session-ended")
+    assert RelayTransaction.objects.count() == 1
+
+
 def test_a_closed_account_is_refused(wallet: Wallet, profile: Profile, user: User) -> None:
     User.objects.filter(pk=user.pk).update(is_active=False)
     bodies = {QUOTA: quota_body(profile), PREPARE: {"transaction": {"abi": "0x11223344"}}}

@@ -1,11 +1,13 @@
 """Client of a signer: HTTP over a unix socket, or over mutual TLS."""
 
+import errno
 import http.client
 import logging
 import os
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -13,6 +15,20 @@ from urllib.parse import urlsplit
 from signer.messages import KeyList, Outcome, SigningRequest, read_keys, read_outcomes, write_requests
 
 logger = logging.getLogger(__name__)
+
+# For connections that stay open: no delay, and keep-alive probes often enough for firewalls that forget idle
+# connections.
+KEPT_OPEN = (
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
+)
+# A reused connection whose peer acknowledges nothing for this long is lost. It ends with ETIMEDOUT; under TLS it seems
+# to be closed.
+LOST_SECONDS = 0.9
+REUSED = (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(LOST_SECONDS * 1000))
 
 
 class SignerAway(Exception):
@@ -71,6 +87,13 @@ class CurrentTLS:
         return [(found.st_mtime_ns, found.st_ino) for found in map(os.stat, files)]
 
 
+class _TLSConnection(http.client.HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        for option in KEPT_OPEN:
+            self.sock.setsockopt(*option)
+
+
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str, *, timeout: float) -> None:
         super().__init__("signer", timeout=timeout)
@@ -93,6 +116,8 @@ class SignerClient:
         self._parts, self._seconds = urlsplit(url), timeout_seconds
         self._tls = CurrentTLS(certificates, is_server=False) if certificates else None
         self._persistent = threading.local()
+        # When a connection was last found lost; the older ones of all threads are then not reused.
+        self._lost_at = 0.0
 
     def keys(self) -> KeyList:
         """
@@ -129,28 +154,49 @@ class SignerClient:
         Raises:
             SignerAway: the signer did not respond in time, or not with 200.
         """
-        connection = getattr(self._persistent, "connection", None)
-        was_open = connection is not None and connection.sock is not None
-        if connection is None or not was_open:
-            # A new connection, which uses the current certificates.
-            connection = self._persistent.connection = self._connection()
+        connection = self._idle_connection()
+        started = time.monotonic()
         try:
-            try:
-                return _response(connection, method, path, body)
-            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-                connection.close()
-                if not was_open:
-                    raise
-                connection = self._persistent.connection = self._connection()
-                return _response(connection, method, path, body)
+            if connection is not None:
+                try:
+                    return self._exchange(connection, method, path, body)
+                except (http.client.RemoteDisconnected, ConnectionError, TimeoutError) as error:
+                    if isinstance(error, TimeoutError) and error.errno != errno.ETIMEDOUT:
+                        raise
+                    if time.monotonic() - started >= LOST_SECONDS:
+                        self._lost_at = time.monotonic()
+                    connection.close()
+            # A new connection uses the current certificates.
+            connection = self._persistent.connection = self._connection()
+            return self._exchange(connection, method, path, body)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            connection.close()
+            if connection is not None:
+                connection.close()
             raise SignerAway(type(error).__name__) from error
+
+    def _idle_connection(self) -> http.client.HTTPConnection | None:
+        """Return this thread's open connection, or None."""
+        connection: http.client.HTTPConnection | None = getattr(self._persistent, "connection", None)
+        if connection is None or connection.sock is None:
+            return None
+        if self._persistent.used_at <= self._lost_at:
+            connection.close()
+            return None
+        if connection.sock.family != socket.AF_UNIX:
+            connection.sock.setsockopt(*REUSED)
+        return connection
+
+    def _exchange(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
+    ) -> bytes:
+        text = _response(connection, method, path, body)
+        self._persistent.used_at = time.monotonic()
+        return text
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._parts.scheme == "unix":
             return _UnixConnection(self._parts.path, timeout=self._seconds)
-        return http.client.HTTPSConnection(
+        return _TLSConnection(
             self._parts.hostname or "",
             self._parts.port,
             timeout=self._seconds,

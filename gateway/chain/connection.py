@@ -6,16 +6,19 @@ steps of the call together (`docs/performance.md` compares both). This one suppo
 bodies of known length or in chunks, and no redirects.
 """
 
+import errno
 import socket
 import ssl
 import time
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from gateway.chain.batches import BatchResponse, request_body
 from gateway.chain.rpc import BatchRefused, Call, HttpFault, NodeFault
+from signer.client import KEPT_OPEN, LOST_SECONDS, REUSED
 
 _READ_BYTES = 65_536
 _MAX_HEAD_BYTES = 65_536
@@ -33,10 +36,21 @@ class _Closed(HttpFault):
     """The node closed the connection before it sent a response."""
 
 
+class _Lost(HttpFault):
+    """The node acknowledges nothing on this connection, as when a firewall has forgotten it."""
+
+
+class Flows:
+    """When a connection to the node was last found lost. The older connections of all threads are then not reused."""
+
+    def __init__(self) -> None:
+        self.lost_at = 0.0
+
+
 class NodeConnection:
     """A connection to one node, opened by the first request. For one thread; times are in seconds."""
 
-    def __init__(self, url: str, *, connect_seconds: float, read_seconds: float) -> None:
+    def __init__(self, url: str, *, flows: Flows, connect_seconds: float, read_seconds: float) -> None:
         parts = urlsplit(url)
         self._is_tls = parts.scheme == "https"
         self._host = parts.hostname or ""
@@ -44,13 +58,14 @@ class NodeConnection:
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._head = (
-            f"POST {target} HTTP/1.1\r\nHost: {parts.netloc.rpartition('@')[2]}\r\n"
+            f"POST {target} HTTP/1.1\r\nHost: {parts.netloc.rpartition('@')[2]}\r\n{_authorization(parts)}"
             "Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: "
         ).encode()
         self._socket: socket.socket | None = None
         # Bytes received after the end of the last response.
         self._rest = b""
         self._deadline = 0.0
+        self._flows, self._used_at = flows, 0.0
 
     def batch(self, calls: Sequence[Call]) -> list[Any]:
         """
@@ -75,13 +90,17 @@ class NodeConnection:
             connection.close()
 
     def _post(self, body: bytes, response: Callable[[], BatchResponse]) -> list[Any]:
-        """Send a body and return the values of the response. Reconnects once if the node has closed the connection."""
-        was_open = self._socket is not None
+        """Send a body and return the values of the response. Reconnects once if an idle connection has ended."""
+        if self._used_at <= self._flows.lost_at:
+            self.close()
+        was_open, started = self._socket is not None, time.monotonic()
         try:
             return self._exchange(body, response())
-        except _Closed:
+        except (_Closed, _Lost):
             if not was_open:
                 raise
+            if time.monotonic() - started >= LOST_SECONDS:
+                self._flows.lost_at = time.monotonic()
             return self._exchange(body, response())
 
     def _exchange(self, body: bytes, response: BatchResponse) -> list[Any]:
@@ -96,20 +115,26 @@ class NodeConnection:
             raise HttpFault(
                 type(error).__name__ if isinstance(error, OSError) else "malformed response"
             ) from error
+        self._used_at = time.monotonic()
         return response.values()
 
     def _send(self, body: bytes) -> None:
-        connection = self._socket or self._open()
+        if (connection := self._socket) is not None:
+            # Not for a new connection: a busy node may accept it late.
+            connection.setsockopt(*REUSED)
+        else:
+            connection = self._open()
         self._deadline = time.monotonic() + self._read_seconds
         connection.settimeout(self._read_seconds)
         try:
             connection.sendall(self._head + b"%d\r\n\r\n" % len(body) + body)
-        except (BrokenPipeError, ConnectionResetError) as error:
-            raise _Closed("closed") from error
+        except OSError as error:
+            raise _ended(error) from error
 
     def _open(self) -> socket.socket:
         connection = socket.create_connection((self._host, self._port), self._connect_seconds)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for option in KEPT_OPEN:
+            connection.setsockopt(*option)
         self._socket = (
             _tls().wrap_socket(connection, server_hostname=self._host) if self._is_tls else connection
         )
@@ -174,11 +199,26 @@ class NodeConnection:
         connection.settimeout(left)
         try:
             received = connection.recv(_READ_BYTES)
-        except ConnectionResetError as error:
-            raise _Closed("closed") from error
+        except OSError as error:
+            raise _ended(error) from error
         if not received:
             raise _Closed("closed") if is_first else HttpFault("closed within a response")
         return received
+
+
+def _ended(error: OSError) -> Exception:
+    """Return the fault of a connection that has ended or is lost, or any other error unchanged."""
+    if error.errno == errno.ETIMEDOUT:
+        return _Lost("connection lost")
+    return _Closed("closed") if isinstance(error, BrokenPipeError | ConnectionResetError) else error
+
+
+def _authorization(parts: SplitResult) -> str:
+    """Return the header for the URL's user and password (RFC 7617), or nothing."""
+    if parts.username is None:
+        return ""
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return f"Authorization: Basic {b64encode(credentials.encode()).decode()}\r\n"
 
 
 def _refuse_other(status: list[bytes]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from gateway.chain import responses
 from gateway.chain.batches import oversized_by_contract, oversized_by_node
-from gateway.chain.connection import NodeConnection
+from gateway.chain.connection import Flows, NodeConnection
 from gateway.chain.rpc import (
     BatchRefused,
     Call,
@@ -94,10 +94,13 @@ class Node:
         self.backs_off_until = 0.0
         self._url, self._chain_id, self._is_contradicted = url, chain_id, is_contradicted
         self._thread = threading.local()
+        self._flows = Flows()
         self._limit = _BatchLimit(name)
         # The node's last invalid response, and until when it keeps the node out of the rotation.
         self._wrong, self._wrong_until = "", 0.0
         self._is_failing = False
+        # Why the node did not respond the last time.
+        self._away = ""
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
@@ -209,7 +212,7 @@ class Node:
 
     def health(self) -> NodeHealth:
         """Return the node's health, as this process has seen it."""
-        fault = self.fault or ("no response" if self.guard.is_open else "")
+        fault = self.fault or (f"no response: {self._away}" if self.guard.is_open else "")
         fault = fault or (f"invalid response: {self._wrong}" if self.is_wrong else "")
         age = None if self.head is None else max(0.0, clock.now().timestamp() - self.head.timestamp)
         return NodeHealth(self.name, fault, age)
@@ -221,7 +224,7 @@ class Node:
             with self.guard.place(), self._failures_reported():
                 yield
         except CircuitOpen as error:
-            raise HttpFault("no recent response") from error
+            raise HttpFault(f"no recent response ({self._away or 'busy'})") from error
 
     def _attributed(self, calls: Sequence[Call], values: Sequence[Any]) -> list[Any]:
         """
@@ -319,7 +322,8 @@ class Node:
         """
         try:
             yield
-        except HttpFault:
+        except HttpFault as fault:
+            self._away = str(fault)
             self.guard.failed()
             raise
         except NodeFault:
@@ -346,6 +350,7 @@ class Node:
         if connection is None:
             connection = connections[timeout_seconds] = NodeConnection(
                 self._url,
+                flows=self._flows,
                 connect_seconds=min(CONNECT_SECONDS, timeout_seconds),
                 read_seconds=timeout_seconds,
             )

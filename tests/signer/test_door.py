@@ -25,6 +25,7 @@ from signer.client import Certificates, SignerAway, SignerClient
 from signer.service import SigningService
 from signer.targets import Trust
 from signer.transactions import SignedTransaction
+from tests.lost_connections import drop_packets
 from tests.signer.parts import (
     FakeTargets,
     client_of,
@@ -94,6 +95,21 @@ def ours(tmp_path: Path) -> Authority:
 def tls_url(tmp_path: Path, service: SigningService, ours: Authority) -> Iterator[str]:
     with serving(tmp_path, service, port=free_port(), certificates=ours.certificates_for("signer")) as url:
         yield url
+
+
+def test_a_request_on_a_lost_connection_is_repeated_on_a_new_one(
+    tls_url: str, service: SigningService, targets: FakeTargets, ours: Authority
+) -> None:
+    client = SignerClient(tls_url, timeout_seconds=120, certificates=ours.certificates_for("web"))
+    call = relay_call(service.keys().relayers[0], targets.key_manager())
+    client.keys()
+    lost = client._persistent.connection
+    drop_packets(lost.sock)
+
+    assert isinstance(client.sign([call])[0], SignedTransaction)
+
+    assert client._persistent.connection is not lost
+    assert client._lost_at > 0
 
 
 def test_over_tcp_only_clients_with_a_certificate_of_the_authority_are_served(

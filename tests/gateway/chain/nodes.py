@@ -1,6 +1,7 @@
 """A node on a loopback port whose behaviour a test writes, to see what the transport makes of it."""
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,8 +9,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Response = tuple[int, bytes]
-Behaviour = Callable[[list[dict[str, Any]]], Response]
+from tests.lost_connections import drop_packets
+
+Answer = tuple[int, bytes]
+Behaviour = Callable[[list[dict[str, Any]]], Answer]
 
 
 def result(value: Any) -> Behaviour:
@@ -36,10 +39,18 @@ class Node:
     url: str = ""
     batches: list[list[dict[str, Any]]] = field(default_factory=list)
     connections: set[tuple[str, int]] = field(default_factory=set)
+    sockets: list[socket.socket] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
     # Close the connection after each response without saying so, as an idle timeout would.
     hangs_up: bool = False
     # Where a redirecting response points to.
     location: str = ""
+
+    def forget_connections(self) -> None:
+        """Drop every packet of the open connections from now on, without a reset, as a firewall that forgot them."""
+        for one in self.sockets:
+            drop_packets(one)
+        self.sockets.clear()
 
     @property
     def methods(self) -> list[str]:
@@ -59,7 +70,10 @@ def running(behave: Behaviour) -> Iterator[Node]:
         def do_POST(self) -> None:
             batch = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             node.batches.append(batch)
-            node.connections.add(self.client_address)
+            node.headers = dict(self.headers)
+            if self.client_address not in node.connections:
+                node.connections.add(self.client_address)
+                node.sockets.append(self.connection)
             status, body = node.behave(batch)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))

@@ -238,16 +238,17 @@ def test_a_hung_node_costs_a_few_threads_their_time_and_the_others_none(make: An
     over.set()
 
 
-def test_checks_find_a_recovered_node(make: Any) -> None:
+def test_checks_find_a_recovered_node(make: Any, caplog: pytest.LogCaptureFixture) -> None:
     setting = make(1)
     setting.truths[0].status = 503
     for _ in range(3):
         setting.client.node_checks().check()
-    assert [node.fault for node in setting.client.nodes()] == ["no response"]
+    assert [node.fault for node in setting.client.nodes()] == ["no response: HTTP 503"]
     batch_count = len(setting.running[0].batches)
     with pytest.raises(NodeUnavailable):
         setting.client.head()
     assert len(setting.running[0].batches) == batch_count
+    assert "no recent response (HTTP 503)" in caplog.text
     setting.truths[0].status = 200
     assert setting.faults() == [""]
     assert setting.client.head().number == 1_000

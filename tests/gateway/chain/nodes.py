@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.lost_connections import drop_packets
 
-Answer = tuple[int, bytes]
+Response = tuple[int, bytes]
 Behaviour = Callable[[list[dict[str, Any]]], Answer]
 
 

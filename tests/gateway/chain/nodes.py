@@ -12,7 +12,7 @@ from typing import Any
 from tests.lost_connections import drop_packets
 
 Response = tuple[int, bytes]
-Behaviour = Callable[[list[dict[str, Any]]], Answer]
+Behaviour = Callable[[list[dict[str, Any]]], Response]
 
 
 def result(value: Any) -> Behaviour:

@@ -147,9 +147,12 @@ def secret(
         raise ImproperlyConfigured(f"Set only one of {name} and {name}_FILE.")
     if file_name:
         try:
-            value = Path(file_name).read_text(encoding="utf-8").strip()
+            # Some editors put a byte order mark in front.
+            value = Path(file_name).read_text(encoding="utf-8-sig").strip()
         except OSError as error:
             raise ImproperlyConfigured(f"{name}_FILE names a file that cannot be read.") from error
+        if value[:1] in {"'", '"'}:
+            raise ImproperlyConfigured(f"{name}_FILE names a file whose text is in quotes; remove them.")
     if not value and default is None:
         raise ImproperlyConfigured(f"Set the environment variable {name} or {name}_FILE.")
     if value:

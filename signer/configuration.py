@@ -141,7 +141,11 @@ class _Reader:
         if not file:
             return self.text(name)
         try:
-            return Path(file).read_text(encoding="utf-8").strip()
+            # Some editors put a byte order mark in front.
+            text = Path(file).read_text(encoding="utf-8-sig").strip()
         except OSError:
             self.faults.append(f"{name}_FILE names a file that cannot be read.")
             return ""
+        if text[:1] in {"'", '"'}:
+            self.faults.append(f"{name}_FILE names a file whose text is in quotes; remove them.")
+        return text

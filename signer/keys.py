@@ -100,10 +100,15 @@ def read_keystore(directory: Path, password: str) -> Keyring:
         KeyUnusable: a file cannot be decrypted, or there is more than one treasury.
     """
     relayers, spare, treasuries = (
-        [_decrypted(file, password) for file in sorted((directory / kind).glob("*.json"))]
+        [_decrypted(file, password) for file in sorted((directory / kind).glob("*")) if _is_keystore(file)]
         for kind in (RELAYERS, SPARE, TREASURY)
     )
     return Keyring.of(relayers, spare, only_treasury(treasuries))
+
+
+def _is_keystore(file: Path) -> bool:
+    """Return whether a file is named as a keystore: `*.json`, or as geth names its own. A dot hides other files."""
+    return not file.name.startswith(".") and (file.suffix == ".json" or file.name.startswith("UTC--"))
 
 
 def _decrypted(file: Path, password: str) -> Key:

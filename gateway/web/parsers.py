@@ -31,7 +31,8 @@ class BoundedJSONParser(BaseParser):
 
     REST framework's own parser ignores Django's size cap, returns 500 to deep nesting, and accepts `NaN` and
     `Infinity`. A duplicate name in an object is refused, because a proxy may have used the other value (RFC 8259, 4).
-    `2550.0` is the same number as `2550` (RFC 8259, 6), so fields for whole numbers accept it.
+    `2550.0` is the same number as `2550` (RFC 8259, 6), so fields for whole numbers accept it. Half of a surrogate pair
+    is refused (RFC 8259, 8.2).
 
     Raises:
         RequestTooLarge: the body is longer than the cap.
@@ -50,7 +51,7 @@ class BoundedJSONParser(BaseParser):
         if body.count(b"[") + body.count(b"{") > _MAX_BRACKETS:
             raise InvalidRequest(f"The body has more than {_MAX_BRACKETS} objects and arrays.")
         try:
-            return json.loads(
+            parsed = json.loads(
                 body.decode(),
                 parse_int=_whole,
                 parse_float=_number,
@@ -59,6 +60,17 @@ class BoundedJSONParser(BaseParser):
             )
         except ValueError as error:
             raise InvalidRequest("The body is not valid JSON.") from error
+        if b"\\u" in body:
+            _require_unicode(parsed)
+        return parsed
+
+
+def _require_unicode(parsed: Any) -> None:
+    """Refuse half of a surrogate pair, which JSON can escape, and which neither UTF-8 nor PostgreSQL can hold."""
+    try:
+        json.dumps(parsed, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("A text in the body has half of a surrogate pair.") from error
 
 
 def expect_json_or_nothing(request: Request) -> None:

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from django.core.exceptions import ImproperlyConfigured
 from rest_framework.request import Request
 from rest_framework.routers import SimpleRouter
 
@@ -32,6 +33,18 @@ class ApiRouter(SimpleRouter):
     def __init__(self) -> None:
         super().__init__()
         self.trailing_slash = "/?"
+
+    def register(self, prefix: str, viewset: type[Any], basename: str | None = None) -> None:
+        """
+        Add the paths of a viewset.
+
+        Raises:
+            ImproperlyConfigured: a handler is named like a method, which all paths of the viewset would then accept.
+        """
+        methods = {"get", "post", "put", "patch", "delete"}
+        if named := sorted(name for name in methods if hasattr(viewset, name)):
+            raise ImproperlyConfigured(f"{viewset.__name__}: rename the handlers {', '.join(named)}.")
+        super().register(prefix, viewset, basename)
 
 
 def not_prefetched(handler: _Handler) -> _Handler:

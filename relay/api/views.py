@@ -121,8 +121,14 @@ def _sponsor(request: Request) -> SponsorChoice | None:
     name, fallback, voucher = (
         request.META.get(f"HTTP_RELAY_SPONSOR{which}") for which in ("", "_FALLBACK", "_VOUCHER")
     )
-    if fallback not in {None, "user"} or len(name or "") > 40 or len(voucher or "") > MOST_CHARACTERS:
-        fault = {"pointer": "", "code": "invalid", "detail": "Relay-Sponsor-Fallback can only be `user`."}
+    # A header whose value is not ASCII arrives as an empty one.
+    is_named = name is None or 0 < len(name) <= 40
+    is_voucher = voucher is None or 0 < len(voucher) <= MOST_CHARACTERS
+    if not is_named or not is_voucher or fallback not in {None, "user"}:
+        detail = (
+            "Send Relay-Sponsor and Relay-Sponsor-Voucher in ASCII, and `user` as Relay-Sponsor-Fallback."
+        )
+        fault = {"pointer": "", "code": "invalid", "detail": detail}
         raise InvalidRequest("Correct the headers that name a sponsor.", errors=[fault])
     return sponsor_choice(name, fallback, voucher)
 

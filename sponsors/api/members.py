@@ -134,7 +134,7 @@ class MemberViewSet(SponsorViewSet):
         ],
     )
     @members.mapping.put
-    def put(self, request: Request, name: str) -> Response:
+    def put_member(self, request: Request, name: str) -> Response:
         body = MemberRequestSerializer.read(request.data)
         members.put(
             sponsor=self.access.sponsor,

@@ -32,6 +32,28 @@ def test_a_secret_is_read_from_the_file_that_is_named(
     assert env.secret(NAME) == value
 
 
+def test_a_byte_order_mark_in_front_of_a_secret_is_skipped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    value = secrets.token_hex()
+    (tmp_path / "secret").write_text(value, encoding="utf-8-sig")
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
+
+    assert env.secret(NAME) == value
+
+
+def test_a_secret_file_whose_text_is_in_quotes_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    value = secrets.token_hex()
+    (tmp_path / "secret").write_text(f'"{value}"')
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
+
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME}_FILE .* in quotes") as refusal:
+        env.secret(NAME)
+    assert value not in str(refusal.value)
+
+
 def test_a_secret_set_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("one")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))

@@ -184,6 +184,25 @@ def _is_of(key: Key, signature: bytes, digest: bytes) -> bool:
     return address_of(PublicKey.from_signature_and_message(signature, digest, hasher=None)) == key.address
 
 
+def test_a_keystore_may_have_the_file_names_of_geth_and_hidden_files(tmp_path: Path) -> None:
+    password, secret = secrets.token_hex(8), secrets.token_bytes(32)
+    address = write_keystore(tmp_path, RELAYERS, secret, password, work=2)
+    (written,) = (tmp_path / RELAYERS).iterdir()
+    written.rename(written.with_name(f"UTC--2026-11-28T06-40-47.000000000Z--{address[2:].lower()}"))
+    (tmp_path / RELAYERS / "._other.json").write_bytes(secrets.token_bytes(8))
+    (tmp_path / "password").write_text(password, encoding="utf-8-sig")
+    environment = {
+        "SIGNER_LISTEN": f"unix://{tmp_path}/socket",
+        "CHAIN_ID": "4201",
+        "SIGNER_RPC_URL": "http://127.0.0.1:1",
+        "SIGNER_JOURNAL": str(tmp_path / "journal"),
+        "SIGNER_KEYSTORE": str(tmp_path),
+        "SIGNER_KEYSTORE_PASSWORD_FILE": str(tmp_path / "password"),
+    }
+
+    assert list(configure(environment).service.keys().relayers) == [address]
+
+
 def test_more_than_one_treasury_is_refused_wherever_the_keys_are(
     cloud: Kms, token: Token, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,8 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.common import checks, db
 from payments.stripe import set_billing_client
+from tests.database import as_owner
+from tests.factories import UserFactory
 
 
 @pytest.fixture
@@ -48,3 +50,18 @@ def test_no_check_queries_a_database_that_is_away(
     assert [(message.id, message.msg) for message in found] == [
         ("gateway.W001", f"default at {place} does not respond")
     ]
+
+
+@pytest.mark.django_db
+def test_sequences_behind_their_ids_are_reported() -> None:
+    assert checks.sequences_are_ahead() == []
+    user = UserFactory.create()
+    try:
+        as_owner("SELECT setval(pg_get_serial_sequence('users_user', 'id'), 1, false)")
+        (error,) = checks.sequences_are_ahead()
+    finally:
+        # A rollback does not restore a sequence.
+        as_owner(f"SELECT setval(pg_get_serial_sequence('users_user', 'id'), {user.pk})")
+
+    assert error.id == "gateway.E002"
+    assert error.msg.endswith(": users_user.")

@@ -1,12 +1,14 @@
 """Bodies that were written to keep the parser busy."""
 
 import random
+from io import BytesIO
 from typing import Any
 
 import pytest
+from django.http import HttpRequest
 
 from gateway.common.errors import InvalidRequest
-from gateway.web.parsers import _members, _number
+from gateway.web.parsers import BoundedJSONParser, _members, _number
 
 
 class Counting(str):
@@ -56,3 +58,18 @@ def test_a_number_without_a_fraction_is_whole_in_any_notation(text: str, value: 
 )
 def test_a_fraction_or_a_number_beyond_2_to_the_53_is_not(text: str) -> None:
     assert isinstance(_number(text), float)
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '["\\uDFFF"]', '{"a": {"b": "x\\udc00"}}', '{"\\ud800": 1}'])
+def test_half_of_a_surrogate_pair_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
+        _parsed(text)
+
+
+def test_escaped_characters_outside_the_basic_plane_are_accepted() -> None:
+    assert _parsed('{"a": "\\ud83d\\ude00\\u00e9"}') == {"a": "😀é"}
+
+
+def _parsed(text: str) -> Any:
+    context = {"request": HttpRequest()}
+    return BoundedJSONParser().parse(BytesIO(text.encode()), parser_context=context)

@@ -3,9 +3,15 @@
 import re
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
 
+from gateway.web.routers import ApiRouter
 from tests.factories import UserFactory
 from tests.relay.api.conftest import wallet_of
 
@@ -44,3 +50,16 @@ def test_a_get_with_an_effect_is_not_prefetched(path: str) -> None:
     response = Client().get(re.sub(r"\{\w+\}", "1", path), headers=headers)
 
     assert (response.status_code, response.json()["code"]) == (400, "invalid-request")
+
+
+class Named(ViewSet):
+    """A handler's name is a method's, so every path of the viewset would accept that method."""
+
+    @action(detail=False, methods=["put"])
+    def put(self, request: Request) -> Response:
+        return Response({})
+
+
+def test_a_handler_named_like_a_method_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match="Named: rename the handlers put"):
+        ApiRouter().register("api/named", Named, basename="named")

@@ -69,7 +69,15 @@ def test_a_refusal_names_the_rule_and_the_policies(
     assert all_rows() == before
 
 
-@pytest.mark.parametrize("headers", [{"Relay-Sponsor-Fallback": "nobody"}, {"Relay-Sponsor": "x" * 41}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Relay-Sponsor-Fallback": "nobody"},
+        {"Relay-Sponsor": "x" * 41},
+        {"Relay-Sponsor": ""},
+        {"Relay-Sponsor-Voucher": ""},
+    ],
+)
 def test_invalid_headers_are_refused(
     wallet: Wallet, new_call: Callable[..., RelayCall], headers: dict[str, str]
 ) -> None:

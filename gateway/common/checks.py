@@ -72,8 +72,8 @@ def sequences_are_ahead() -> list[CheckMessage]:
         behind.format(
             name=sql.Literal(model._meta.db_table),
             table=sql.Identifier(model._meta.db_table),
-            column=sql.Literal(model._meta.pk.column),
-            key=sql.Identifier(model._meta.pk.column),
+            column=sql.Literal(str(model._meta.pk.column)),
+            key=sql.Identifier(str(model._meta.pk.column)),
         )
         for model in apps.get_models()
         if isinstance(model._meta.pk, AutoField) and model._meta.managed and not model._meta.proxy

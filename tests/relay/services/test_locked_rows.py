@@ -181,7 +181,7 @@ def test_a_follower_of_a_locked_relayer_is_refused_and_other_channels_continue(
         follower = begin(user, sign_call(services=services, profile=profile, ahead=1))
         pass_together(follower)
         assert follower.step is Step.ALONE
-        follower.go_on()
+        follower.resume()
         return pass_together(follower)[0]
 
     with locked_elsewhere(partial(query, LOCK_RELAYER, first.relayer_id)):

@@ -75,7 +75,7 @@ schema: $(INSTALLED) ## Write docs/openapi.yaml and the Python client's types
 	$(CHECK) spectacular --validate --fail-on-warn --file docs/openapi.yaml
 	$(BIN)/python clients/python/generate.py
 
-packages: $(INSTALLED) ## Build the client packages and try them in empty folders (STACK= a running stack's file, to relay a call)
+packages: $(INSTALLED) ## Build the client packages and the Stripe double, and try them in empty folders (STACK= a running stack's file, to relay a call)
 	@clients/try-packages.sh
 
 translations: $(INSTALLED) ## Update and compile the catalogues of the pages for people (LANGUAGE=fr begins one)

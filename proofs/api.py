@@ -38,7 +38,7 @@ you keep copies of the roots and `keys` elsewhere, you can detect every later ch
 _PROOFS_DESCRIPTION = """
 The entries of the signed-in profile, newest first, each with a proof that it is under a signed root. Hash `leaf`, then
 go up along `path`, and you have `tree` of the root (RFC 6962). `docs/examples/javascript/verify_entry.mjs` in
-the repository does it in 30 lines.
+the repository does it.
 """.strip()
 _PATH = {
     "type": "array",

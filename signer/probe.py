@@ -25,7 +25,7 @@ def main(listen: str) -> int:
         return 1
     if status.split()[1:2] == [b"200"]:
         return 0
-    sys.stderr.write(f"The signer responds {status!r}\n")
+    sys.stderr.write(f"The signer responds with {status!r}\n")
     return 1
 
 

@@ -5,7 +5,6 @@ Lots are computed from an account's entries without a lock, and an expiry is pos
 since. If it has, the next run posts the expiry.
 """
 
-import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -19,7 +18,6 @@ from credits.services.statements import Sql
 from gateway.common import db
 from users.models import User
 
-logger = logging.getLogger(__name__)
 NOTICE = timedelta(days=14)
 _GIVEN = [
     source for source in EntrySource.values if source not in {*PAID_SOURCES, EntrySource.RELAY_REVERSAL}

@@ -30,7 +30,7 @@ class SignerUnavailable(DomainError):
 
 
 def no_node_responds() -> NodeUnavailable:
-    """Return the error for a request that no node responds."""
+    """Return the error for a request to which no node responds."""
     return NodeUnavailable("No chain node responds. Repeat the request.", retry_after=RETRY_AFTER_SECONDS)
 
 

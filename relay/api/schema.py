@@ -113,7 +113,7 @@ behind calls of the same channel that are in progress, at most {settings.RELAY_M
 
 With the header `Relay-Sponsor`, the named sponsor pays for the call if one of its policies fits. Otherwise the call is
 refused, and `code` names the rule; with `Relay-Sponsor-Fallback: user`, the user pays. A call that the user cannot pay
-is offered to the operator's default sponsor, if there is one; if it does not pay either, the answer is 402.
+is offered to the operator's default sponsor, if there is one; if it does not pay either, the response is 402.
 
 `docs/signing.md` of the repository shows how to compute the hash.
 """.strip()
@@ -132,7 +132,7 @@ With a `quote`, the call costs at most its `cost`, even if gas prices rise: send
 execute before `expiresAt`. A quote is valid for this call, once. Each quote reserves a part of the service's loss
 budget, so prepare without one (`"quote": false`) where you only display a price.
 
-With a `sponsor`, the answer shows who would pay. Its quote decides who pays: execute with it needs no other header.
+With a `sponsor`, the response shows who would pay. Its quote decides who pays: execute with it needs no other header.
 """.strip()
 
 QUOTA_DESCRIPTION = """

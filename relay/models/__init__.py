@@ -24,14 +24,10 @@ from relay.models.relayers import GapFiller, Relayer, TopUp, TopUpStatus, Treasu
 from relay.models.worker import FinalBlock, Loss, Quote, WorkerLoop
 
 __all__ = [
-    "ACTIVE_SQL",
-    "CALLERS_DOING",
     "FUNCTIONS",
     "HASH_PART",
-    "IN_PROGRESS_SQL",
     "PREDECESSOR_FAILED",
     "SQL",
-    "TIMELINE",
     "Attempt",
     "AttemptStatus",
     "FinalBlock",
@@ -48,7 +44,6 @@ __all__ = [
     "UnsignedCall",
     "WorkerLoop",
     "current_chain_id",
-    "sql_values",
 ]
 
 

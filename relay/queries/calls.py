@@ -16,7 +16,7 @@ from gateway.common import db
 from gateway.common.statements import Statements
 from gateway.staff.pauses import is_paused_sql
 from relay.errors import ProfileNotRegistered
-from relay.models import SQL, RelayTransaction, sql_values
+from relay.models import SQL, RelayTransaction
 from rewards.queries import badge_debt
 from users.models import User
 from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
@@ -39,9 +39,6 @@ class _Sql(
     call_rows: str
     controller_of_session: str
     quota_rows: str
-
-
-_UNSUCCESSFUL = sql_values(*RelayTransaction.UNSUCCESSFUL)
 
 
 def registered_owner(profile_address: str) -> User:

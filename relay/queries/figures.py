@@ -15,8 +15,6 @@ from relay.models import (
     current_chain_id,
 )
 
-_STATUS = RelayTransaction.Status
-
 
 class _Sql(Statements, file=__file__, shared=SQL):
     counts: str

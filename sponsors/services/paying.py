@@ -29,7 +29,7 @@ from sponsors.rules.vouchers import SignedVoucher, Voucher, verify
 from sponsors.services import holdings, verifiers
 from sponsors.services.verifiers import AskedCall
 
-# Further questions of one call count as unanswered.
+# Further questions of one call count as questions without a response.
 _MOST_QUESTIONS = 8
 
 

@@ -17,7 +17,6 @@ from axes.helpers import get_client_ip_address
 from celery import Celery, signals
 from celery.schedules import crontab
 from django.conf import settings
-from django.core.management import call_command
 from django.test import Client, RequestFactory
 from django_structlog.celery.steps import DjangoStructLogInitStep
 from drf_spectacular.generators import SchemaGenerator
@@ -73,11 +72,6 @@ def test_the_description_names_every_path_of_the_contract() -> None:
     paths = Client().get("/api/openapi.json").json()["paths"]
 
     assert {"/api/relay/execute", "/api/relay/quota", "/api/relay/transactionStatus"} <= set(paths)
-
-
-@pytest.mark.django_db
-def test_no_model_change_lacks_its_migration() -> None:
-    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
 
 
 def test_the_description_is_made_once_and_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,9 +91,8 @@ def _prepare(_: argparse.Namespace) -> int:
     from devstack.services.template import make_template
     from devstack.toolchain import install_toolchain
 
-    with (
-        ThreadPoolExecutor() as pool
-    ):  # in parallel, because one waits for the network and the other for the CPU
+    # In parallel, because some wait for the network and others for the CPU.
+    with ThreadPoolExecutor() as pool:
         for work in [pool.submit(one) for one in (install_toolchain, make_template, extension_script)]:
             work.result()
     return 0

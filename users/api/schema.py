@@ -65,7 +65,7 @@ NONCE_DESCRIPTION = """
 Returns an EIP-4361 message for the profile. A controller of the profile signs it byte for byte with
 `personal_sign` or `eth_sign` before `expiresAt`; then send `nonce` and signature to `/api/auth/verify`.
 
-An address without a profile's code is refused here if a node answers at once; otherwise `/api/auth/verify` refuses it.
+An address without a profile's code is refused here if a node responds at once; otherwise `/api/auth/verify` refuses it.
 """.strip()
 VERIFY_DESCRIPTION = """
 The signing controller must hold SIGN on the profile. A nonce is valid for one attempt, successful or not; only a

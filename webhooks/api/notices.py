@@ -38,7 +38,7 @@ class NoticeEmailSerializer(BodySerializer):
     )
 
 
-class NoticeEmailAnswerSerializer(serializers.Serializer[Any]):
+class NoticeEmailResponseSerializer(serializers.Serializer[Any]):
     """The address for notices, and whether its owner has confirmed it."""
 
     email = serializers.EmailField(allow_null=True)
@@ -59,7 +59,7 @@ class NoticeEmailViewSet(ViewSet):
         tags=["user"],
         summary="Get the e-mail address for notices",
         description=_DESCRIPTION,
-        responses={200: NoticeEmailAnswerSerializer, **problem_responses(NotAuthenticated)},
+        responses={200: NoticeEmailResponseSerializer, **problem_responses(NotAuthenticated)},
     )
     @extend_schema(
         methods=["POST"],
@@ -69,7 +69,7 @@ class NoticeEmailViewSet(ViewSet):
         description=_DESCRIPTION,
         request=NoticeEmailSerializer,
         responses={
-            200: NoticeEmailAnswerSerializer,
+            200: NoticeEmailResponseSerializer,
             **problem_responses(NotAuthenticated, InvalidRequest, EmailUnavailable),
         },
     )
@@ -95,4 +95,4 @@ def _body(user: User) -> dict[str, Any]:
         "isConfirmed": bool(address and address.confirmed_at),
         "isAvailable": bool(settings.EMAIL_HOST),
     }
-    return rendered(NoticeEmailAnswerSerializer, body)
+    return rendered(NoticeEmailResponseSerializer, body)

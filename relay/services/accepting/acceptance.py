@@ -40,7 +40,7 @@ def accept_together(calls: Sequence[SubmittedCall]) -> Set[SubmittedCall]:
 
     Raises:
         IntegrityError: one of several calls failed; the `Batcher` then runs a pass for each call.
-        SignerUnavailable: the remote signer does not answer.
+        SignerUnavailable: the remote signer does not respond.
     """
     first_of_channel = {call.channel: call for call in reversed(calls)}.values()
     first = [call for call in calls if call in first_of_channel]
@@ -69,7 +69,7 @@ def accept_in_line(call: SubmittedCall) -> None:
 
     Raises:
         ServiceUnavailable: another transaction keeps the lock for too long; nothing is stored.
-        SignerUnavailable: the remote signer does not answer.
+        SignerUnavailable: the remote signer does not respond.
     """
     ticket, call.ticket = call.ticket, None
     assert ticket is not None  # noqa: S101 - for the type checker
@@ -108,7 +108,7 @@ def accept(calls: Sequence[SubmittedCall], *, lock_timeout: str | None = None) -
     Raises:
         IntegrityError: one of several calls failed; nothing is stored.
         OperationalError: a lock was not free in time; nothing is stored.
-        SignerUnavailable: the remote signer does not answer.
+        SignerUnavailable: the remote signer does not respond.
     """
     signer = get_signer()
     policy = policy_of(calls, signer) | {

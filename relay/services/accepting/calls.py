@@ -78,7 +78,7 @@ class Step(Enum):
     ROWS = auto()
     """One statement reads `rows`."""
     CHAIN = auto()
-    """One node request answers `query` with `state`."""
+    """One node request reads the `state` that `query` names."""
     OFFER = auto()
     """One statement reads the sponsor's `offer`."""
     ACCEPTANCE = auto()
@@ -110,7 +110,7 @@ class SubmittedCall:
     state: RelayState = field(init=False, repr=False)
     approval: Approval = field(init=False, repr=False)
 
-    # The sponsor's policies and credits, the answers to their questions, and how often they have decided.
+    # The sponsor's policies and credits, the responses to their questions, and how often they have decided.
     offer: Offer | None = None
     responses: dict[Question, OutsideResponse | None] = field(default_factory=dict)
     decisions: int = 0

@@ -128,7 +128,7 @@ def of_estimate(call: SubmittedCall, *, maximum: int) -> Gas:
 
     Raises:
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     query, trial = replace(call.query, compares=True), call.state.trial
     if not call.query.compares and trial.revert is None:
@@ -158,7 +158,7 @@ def _compared(query: RelayQuery, *, estimate: int, maximum: int, spare: int = 0)
 
     Raises:
         CallReverted: the call now reverts, even at the maximum.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     gas = Gas(gas_limit_for(estimate=estimate, maximum=maximum), estimate)
     for _ in range(1 + _MOST_RAISES):
@@ -183,7 +183,7 @@ def of_follower(call: SubmittedCall, *, maximum: int) -> Gas:
 
     Raises:
         CallReverted: the controller may not make the call, or the payload reverts.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     query = call.query
     estimate = get_chain_client().simulate_follower(
@@ -202,7 +202,7 @@ def before_signing(call: SubmittedCall, *, maximum: int) -> Gas:
 
     Raises:
         CallReverted: the controller may not make the call, or the payload reverts.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     gas = of_follower(call, maximum=maximum)
     if call.signed.sequence == 0:
@@ -222,7 +222,7 @@ def shortage(call: SubmittedCall, *, is_next: bool) -> int | None:
     once more, at twice the cap. If the call uses up that as well, twice the cap is returned.
 
     Raises:
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     query = call.query
     limit = 2 * query.gas_cap

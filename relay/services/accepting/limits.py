@@ -97,7 +97,7 @@ class OversizedProfiles:
     """
     Profiles whose contracts have returned too much data in the last minutes.
 
-    Such an answer forces the process to read the rest of a batch again, so their calls are read alone. Thread-safe.
+    Such a response forces the process to read the rest of a batch again, so their calls are read alone. Thread-safe.
     """
 
     def __init__(self, *, seconds: float = 300.0, most: int = 10_000) -> None:

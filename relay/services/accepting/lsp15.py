@@ -84,7 +84,7 @@ def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, a
 
     Raises:
         TimestampOutOfWindow, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
         DomainError: `admit` refused the signer.
     """
     quota.check_timestamp(timestamp=timestamp, now=now)

@@ -52,7 +52,7 @@ def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
 
     Raises:
         DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     signed, query, state = call.signed, call.query, call.state
     if not may_ask and state.owner != query.key_manager and signed.payload == ACCEPT_OWNERSHIP:
@@ -102,7 +102,7 @@ def explained(refusal: DomainError, call: SubmittedCall, *, maximum: int, is_nex
     Return the error of a call that reverts: the contract's, or that the call needs more gas than allowed.
 
     Raises:
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     if not _may_lack_gas(refusal):
         return refusal
@@ -263,7 +263,7 @@ def owner_of(*, profile: str) -> str:
 
     Raises:
         KeyManagerNotFound: the profile does not answer `owner()`.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     state = get_chain_client().read_profile(
         profile=profile, controller=profile, digest=bytes(32), signature=b""

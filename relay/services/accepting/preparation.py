@@ -109,7 +109,7 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
         NotAuthenticated: the session or the account has ended.
         InvalidRequest: neither the draft nor the session names a controller.
         KeyManagerNotFound: the profile has no key manager.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     controller = controller_of_session(user_id=caller.user_id, session_id=caller.session_id, now=now)
     controller = draft.controller or controller

@@ -50,7 +50,7 @@ def read_quota(*, caller: Caller, address: str, timestamp: int, signature: bytes
     Raises:
         TimestampOutOfWindow, NotYourProfile, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
         SessionEnded, AccountInactive: the session or the account has ended.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     check_timestamp(timestamp=timestamp, now=now)
     check_own(
@@ -68,7 +68,7 @@ def signed_quota(*, caller: Caller, timestamp: int, signature: bytes, now: datet
     Raises:
         UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
         SessionEnded, AccountInactive: the session or the account has ended.
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     reading = quota_of(user_id=caller.user_id, session_id=caller.session_id, now=now)
     _check_signature(address=caller.profile_address, timestamp=timestamp, signature=signature)

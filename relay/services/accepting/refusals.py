@@ -77,4 +77,4 @@ def refusal_of(call: SubmittedCall) -> Exception:
             return QuoteUsed("A call was already accepted with this quote. Prepare the call again.")
         case "loss-limit":
             return RelayPaused("Calls of untrusted code are not accepted at the moment. Retry later.")
-    return RuntimeError(f"relay_take_slots answered {slot.outcome}")
+    return RuntimeError(f"relay_take_slots returned {slot.outcome}")

@@ -36,7 +36,7 @@ def policy_of(calls: Sequence[SubmittedCall], signer: Signer) -> dict[str, Any]:
     This may call a remote signer, so it runs before the transaction.
 
     Raises:
-        SignerUnavailable: the remote signer does not answer.
+        SignerUnavailable: the remote signer does not respond.
     """
     if signer.is_remote:
         signer.require_available()

@@ -1,7 +1,8 @@
 """
 Calls that wait for a remote signature, between the transaction that takes their slots and the one that stores them.
 
-The caller has no answer yet, so a call may still be withdrawn, but its account nonce must then be given back or filled.
+The caller has no response yet, so a call may still be withdrawn, but its account nonce must then be given back or
+filled.
 The web process that took the call, a repeat of the call, or the relay worker may complete it. The signer returns the
 same bytes to each of them. The first to store the bytes deletes the row.
 """
@@ -103,7 +104,7 @@ def complete(calls: Sequence[Unsigned]) -> list[str | Exception]:
     """
     Sign and store the calls; return for each its hash or its error.
 
-    A call that the signer refuses is withdrawn. A call without an answer stays for a repeat or the sweep.
+    A call that the signer refuses is withdrawn. A call without a response stays for a repeat or the sweep.
     """
     try:
         outcomes = get_signer().sign_batch([call.request for call in calls])
@@ -187,7 +188,7 @@ def finish_repeated(hold_id: int) -> str:
     Return the hash of a call that was submitted before; sign it first where it is still unsigned.
 
     Raises:
-        DomainError: the signer does not answer, or the call could not be signed in time.
+        DomainError: the signer does not respond, or the call could not be signed in time.
     """
     calls = _read(hold_id=hold_id)
     outcome = complete(calls)[0] if calls else hash_of(hold_id) or given_up()
@@ -198,7 +199,7 @@ def finish_repeated(hold_id: int) -> str:
 
 def complete_on_nonce_of(call: SubmittedCall) -> None:
     """
-    Complete the earlier call that waits for its signature on this call's relay nonce; its caller has no answer yet.
+    Complete the earlier call that waits for its signature on this call's relay nonce; its caller has no response yet.
 
     If user and payload are the same, as when a wallet signs again after a 503, `call` becomes a repeat of it. If the
     earlier call is withdrawn or gone, the nonce is free.

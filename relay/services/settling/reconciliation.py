@@ -83,7 +83,7 @@ def compare_with_nodes(*, since: datetime) -> tuple[list[Finding], int]:
     The tracker compares the other calls at every block. Transactions that the nodes disagree about are left out.
 
     Raises:
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
     """
     before = _compare_relayers()
     findings: list[Finding] = []
@@ -186,7 +186,7 @@ def reconcile(
     `receipt_days` days.
 
     Raises:
-        NodeUnavailable: no node answered; the stored run stays unfinished.
+        NodeUnavailable: no node responded; the stored run stays unfinished.
     """
 
     def compare() -> Comparison:

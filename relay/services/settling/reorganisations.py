@@ -241,7 +241,7 @@ def accept_chain(*, from_height: int) -> BlockId:
     For an operator, after a reorganisation deeper than finality.
 
     Raises:
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node responded.
         ValueError: the chain has not reached that height.
     """
     view = get_chain_client().read_chain(

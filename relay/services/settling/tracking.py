@@ -77,7 +77,7 @@ class Tracker:
         Track if a block has not been tracked yet; return how many relay transactions were settled.
 
         Raises:
-            NodeUnavailable: no node answered; the next call retries. Or the nodes have contradicted each other about
+            NodeUnavailable: no node responded; the next call retries. Or the nodes have contradicted each other about
                 a transaction for ten blocks; all other transactions were tracked.
         """
         if get_chain_client().head() == self._newest:
@@ -104,7 +104,7 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
     Update the rows from the chain; return how many relay transactions were settled, and the view of the chain.
 
     Raises:
-        NodeUnavailable: no node answered; the next run repeats the work.
+        NodeUnavailable: no node responded; the next run repeats the work.
     """
     accounts = relayers.in_service(now=now)
     relayers.catch_up(relayers=relayers.without_timeline(accounts), now=now)
@@ -164,7 +164,7 @@ def _settle_lost(
     lost = _passed_over(attempts, addresses, view)
     if not lost:
         return 0
-    # The chain is read again: the first answers may span a new block, or a worker may have replaced an attempt after
+    # The chain is read again: the first responses may span a new block, or a worker may have replaced an attempt after
     # the rows were read. A node behind a balancer may lag and not have the receipt yet, so only an account nonce used
     # much deeper in the chain counts as lost.
     candidates = Attempt.objects.filter(

@@ -58,7 +58,7 @@ def report(*, from_block: int | None = None) -> Report:
     Read the blocks from `from_block`, by default the last one for which the rows explain all account nonces.
 
     Raises:
-        NodeUnavailable: no node answered, or none has all of the blocks.
+        NodeUnavailable: no node responded, or none has all of the blocks.
         BlockUnknown: no `from_block` is given, and it cannot be derived from the rows.
     """
     chain = get_chain()

@@ -1,4 +1,4 @@
-"""Raising a hold for a replacement replacement."""
+"""Raising a hold for a replacement."""
 
 import secrets
 from functools import partial

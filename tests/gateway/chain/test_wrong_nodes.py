@@ -393,7 +393,7 @@ class TestBatchLimits:
 
 
 class TestPartialResponses:
-    """Results in the response are kept; what was not waits."""
+    """Results in the response are kept; what is missing waits."""
 
     @pytest.mark.parametrize(
         ("change", "text"),

@@ -20,7 +20,7 @@ from lab.bench.stack import Stack
 
 _TOKEN_SECONDS = 400  # an access token is valid for ten minutes
 _FIRST_TARGET = 4096
-_NEW_WALLETS, _TARGETS = 4, 4
+_NEW_WALLETS = 4
 
 
 @dataclass

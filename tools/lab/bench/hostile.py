@@ -29,7 +29,7 @@ from lab.bench.sponsor import STALLED, stalled_verifier
 from lab.bench.stack import Stack, running_stack, this_checkout
 
 MOST_LOST = 0.1
-_CLIENTS, _WARM_CALLS, _SETTLE_SECONDS = 8, 60, 60
+_CLIENTS, _SETTLE_SECONDS = 8, 60
 _EXECUTE = "execute(uint256,address,uint256,bytes)"
 _PATH = "/api/relay/execute"
 # The runtime code of each contract. MEGABYTE and HALF are returned or reverted with, filled with zeros.

@@ -45,7 +45,7 @@ class Response:
 
     @property
     def milliseconds(self) -> float:
-        """Seconds from the scheduled time of the request to its response."""
+        """Milliseconds from the scheduled time of the request to its response."""
         return (self.answered_at - self.wanted_at) * 1e3
 
 

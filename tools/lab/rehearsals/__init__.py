@@ -1,1 +1,1 @@
-"""Rehearsals of an operator's work on a stack under load: restore, upgrade, partitioning."""
+"""Rehearsals of an operator's work on a stack under load: restore, upgrade."""

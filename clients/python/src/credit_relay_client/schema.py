@@ -849,18 +849,18 @@ class Notes(TypedDict):
     notes: "list[Note]"
 
 
-class NoticeEmailAnswer(TypedDict):
+class NoticeEmailRequest(TypedDict):
+    """The address for notices."""
+
+    email: str | None
+
+
+class NoticeEmailResponse(TypedDict):
     """The address for notices, and whether its owner has confirmed it."""
 
     email: str | None
     isConfirmed: bool
     isAvailable: bool
-
-
-class NoticeEmailRequest(TypedDict):
-    """The address for notices."""
-
-    email: str | None
 
 
 class OtherSubscription(TypedDict):

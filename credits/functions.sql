@@ -185,15 +185,27 @@ BEGIN
     RETURN true;
 END $$;
 
--- Deletes holds of calls that were refused before any response named them.
-CREATE OR REPLACE FUNCTION credits_withdraw_holds(holds bigint[]) RETURNS void LANGUAGE sql AS $$
-    WITH withdrawn AS (
-        DELETE FROM credits_hold WHERE id = ANY(holds) RETURNING account_id, amount
-    ), totals AS (
-        SELECT account_id, sum(amount)::bigint AS amount, count(*)::integer AS holds
-        FROM withdrawn GROUP BY account_id
-    )
-    UPDATE credits_account AS account
-    SET held = account.held - totals.amount, open_holds = account.open_holds - totals.holds
-    FROM totals WHERE account.id = totals.account_id;
-$$;
+-- Deletes holds of calls that were refused before any response named them, and returns their new debt to its UTC day.
+CREATE OR REPLACE FUNCTION credits_withdraw_holds(holds bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    lent record;
+BEGIN
+    FOR lent IN
+        WITH withdrawn AS (
+            DELETE FROM credits_hold WHERE id = ANY(holds) RETURNING account_id, amount, debt, debt_day
+        ), totals AS (
+            SELECT account_id, sum(amount)::bigint AS amount, count(*)::integer AS holds
+            FROM withdrawn GROUP BY account_id
+        ), locked AS (
+            SELECT account.id, held - totals.amount AS held, open_holds - totals.holds AS open_holds
+            FROM credits_account AS account JOIN totals ON totals.account_id = account.id
+            ORDER BY account.user_id IS NULL, account.id FOR NO KEY UPDATE OF account
+        ), freed AS (
+            UPDATE credits_account AS account SET held = locked.held, open_holds = locked.open_holds
+            FROM locked WHERE account.id = locked.id
+        )
+        SELECT debt_day AS day, sum(debt)::bigint AS debt FROM withdrawn WHERE debt > 0 GROUP BY debt_day ORDER BY debt_day
+    LOOP
+        UPDATE credits_unbackedday AS today SET debt = greatest(0, today.debt - lent.debt) WHERE today.day = lent.day;
+    END LOOP;
+END $$;

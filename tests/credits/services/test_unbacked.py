@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
+from django.db import connection
 
 from credits.errors import InsufficientCredits
 from credits.models import CreditAccount, CreditEntry, CreditHold, EntrySource, UnbackedCeiling, UnbackedDay
@@ -84,6 +85,20 @@ def test_a_raise_takes_its_new_debt_too() -> None:
     assert unbacked_today().debt == 60
     hold.refresh_from_db()
     assert (hold.amount, hold.debt) == (60, 60)
+
+
+def test_a_withdrawn_hold_returns_its_new_debt_at_once() -> None:
+    set_ceiling(100)
+    user = broke(100)
+    kept, withdrawn = owe(user, 40).hold, owe(user, 50).hold
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT credits_withdraw_holds(%s)", [[withdrawn.pk]])
+    assert unbacked_today().debt == kept.debt == 40
+    account = CreditAccount.objects.get(user=user)
+    assert (account.held, account.open_holds) == (40, 1)
+    assert find_differences() == []
+    owe(user, 60)
+    assert unbacked_today().debt == 100
 
 
 def test_the_next_count_releases_the_unused_part_of_a_hold() -> None:

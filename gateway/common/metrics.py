@@ -206,16 +206,12 @@ SQL = Histogram("sql_seconds", "Time of a statement, from sending it to receivin
 
 @register
 def histograms() -> Iterator[Metric]:
-    """
-    Yield every histogram and counter, in one round trip to Redis; nothing while Redis is unavailable.
-
-    After values of 0, Prometheus would count all earlier events again.
-    """
+    """Yield every histogram and counter, in one round trip to Redis; without values while Redis is unavailable."""
     try:
         stored = text_client(settings.REDIS_URL).hgetall(_KEY)
     except RedisError as error:
         logger.warning("the durations cannot be read: %s", type(error).__name__)
-        return
+        stored = {}
     for metric in _counted_here:
         yield metric.family(stored)
 

@@ -19,7 +19,7 @@ from gateway.common import clock, metrics, sql_functions
 from gateway.web import tracing
 
 OK = b'{"status": "ok"}'
-DATABASE, THREADS, _WRITES, _NODES = "database", "threads", "database-writes", "nodes"
+DATABASE, _WRITES, _NODES = "database", "database-writes", "nodes"
 # A check gets a session at the primary and returns the name of the missing part, or an empty text.
 Check = Callable[["psycopg.Connection[Any]"], str]
 _checks: list[Check] = []

@@ -1,9 +1,9 @@
 """
 The entry point of the web process: an event loop in front, Django's synchronous code in threads behind it.
 
-The loop reads each request completely before it passes it to a thread. Slow clients therefore occupy no thread, and
-requests that wait for a node or PostgreSQL do not block the loop. The loop responds to probes itself. They fail once
-the threads, which every caller needs, have stalled. Django's middleware renders the loop's errors like all others.
+The loop reads each request completely before it passes it to a thread, and responds to the probes itself. Slow clients
+therefore occupy no thread, and requests that wait for a node or PostgreSQL do not block the loop. Django's middleware
+renders the loop's errors like all other errors.
 
 granian calls `application` through RSGI, its fastest interface. `gateway.wsgi` is the entry point for other servers.
 """
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 _JSON: Headers = [("content-type", "application/json")]
 _READY_SECONDS = 1.5
-# A process whose threads have all been busy for this long without finishing a request accepts no calls.
-_BUSY_SECONDS = 10.0
 # Timeout for sending one chunk of a streamed response.
 _SEND_SECONDS = 30
 
@@ -86,9 +84,7 @@ class Application:
 
     async def _route(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
         if scope.path == "/healthz":
-            has_stalled = self._threads.stalled_seconds() > settings.WEB_STALLED_SECONDS
-            status, body = process.readiness(process.THREADS if has_stalled else "")
-            protocol.response_bytes(status, _JSON, body)
+            protocol.response_bytes(200, _JSON, process.OK)
         elif scope.path == "/readyz":
             await self._ready(protocol)
         elif self._requests >= settings.WEB_MAX_REQUESTS:
@@ -222,10 +218,6 @@ class Application:
 
     async def _ready(self, protocol: "HTTPProtocol") -> None:
         """Return 200 if calls can be accepted and are settled, else 503 with the name of the missing part."""
-        if self._threads.stalled_seconds() > _BUSY_SECONDS:
-            status, body = process.readiness(process.THREADS)
-            protocol.response_bytes(status, _JSON, body)
-            return
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.ensure_future(asyncio.to_thread(process.missing))
         try:

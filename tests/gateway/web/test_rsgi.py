@@ -82,37 +82,17 @@ def polled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, polled: Path) -> Iterator[SlowWeb]:
     """The process, whose database accepts connections and never responds."""
-    with running(tmp_path_factory.mktemp("web"), POLLED_FILE=str(polled)) as server:
-        yield server
-
-
-@contextmanager
-def running(folder: Path, **environment: str) -> Iterator[SlowWeb]:
     with ExitStack() as parts:
         silent = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.gateway.web.serving",
+            "POLLED_FILE": str(polled),
             "DATABASE_URL": f"postgresql://gateway@127.0.0.1:{silent.getsockname()[1]}/gateway",
-            **environment,
         }
-        yield parts.enter_context(SlowWeb(folder, environment, port=free_port(), processes=1).running())
-
-
-def test_a_process_whose_threads_have_stalled_is_unhealthy_until_one_is_free(tmp_path: Path) -> None:
-    polled = tmp_path / "polled"
-    with running(tmp_path, POLLED_FILE=str(polled), WEB_STALLED_SECONDS="0.2") as web, ExitStack() as parts:
-        assert web.ask("GET /healthz").status == 200
-        connections = [parts.enter_context(closing(web.connect())) for _ in range(2)]
-        for connection in connections:
-            connection.sendall(f"GET /hold HTTP/1.1\r\n{HOST}{CLOSE}\r\n".encode())
-
-        until("the probe fails", lambda: web.ask("GET /healthz").status == 503)
-        assert json.loads(web.ask("GET /healthz").body) == {"status": "unavailable", "missing": "threads"}
-
-        Path(f"{polled}.go").touch()
-        until("the process is healthy again", lambda: web.ask("GET /healthz").status == 200)
-        assert [received(connection).body for connection in connections] == ["waited"] * 2
+        log = Path(tmp_path_factory.mktemp("web"))
+        server = SlowWeb(log, environment, port=free_port(), processes=1)
+        yield parts.enter_context(server.running())
 
 
 def test_a_probe_waits_less_than_two_seconds_for_the_database(web: SlowWeb) -> None:

@@ -174,16 +174,9 @@ _HAS_SESSIONS = DATABASE_POOLING == "session"
 _LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS}s", **_TIMEOUTS} if _HAS_SESSIONS else {}
 # The database without the pooler, for the one session that waits for notifications.
 DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL", default="")
-# Keep-alive probes for firewalls that forget idle connections, and the end of a connection without acknowledgements.
-_KEEP_ALIVE = {
-    "connect_timeout": 5,
-    "keepalives_idle": 60,
-    "keepalives_interval": 15,
-    "keepalives_count": 4,
-    "tcp_user_timeout": 30_000,
-}
-# One pool per database.
+# One pool per database. Parameters such as sslmode pass from the URL to the driver.
 _OPTIONS = {
+    **({"options": " ".join(f"-c {name}={limit}" for name, limit in _LIMITS.items())} if _LIMITS else {}),
     # Only statements of gateway.common.db are ever prepared, because the ORM puts values into the statement's text.
     "prepare_threshold": 5 if _HAS_SESSIONS else None,
     "pool": {
@@ -198,9 +191,6 @@ _OPTIONS = {
 
 
 def _database_at(place: Mapping[str, str]) -> dict[str, Any]:
-    # Parameters such as sslmode pass from the URL to the driver, and take precedence.
-    limits = [f"-c {name}={limit}" for name, limit in _LIMITS.items()]
-    options = " ".join([*limits, *filter(None, [place.get("options")])])
     return {
         "ENGINE": "gateway.common.postgresql",
         "NAME": place.get("dbname"),
@@ -212,9 +202,8 @@ def _database_at(place: Mapping[str, str]) -> dict[str, Any]:
         "ATOMIC_REQUESTS": False,
         "DISABLE_SERVER_SIDE_CURSORS": not _HAS_SESSIONS,
         "OPTIONS": {
-            **_KEEP_ALIVE,
+            "connect_timeout": 5,
             **{name: text for name, text in place.items() if name not in _PLACE},
-            **({"options": options} if options else {}),
             **_OPTIONS,
         },
     }

@@ -59,9 +59,6 @@ def patience() -> dict[str, Any]:
         "socket_timeout": PATIENCE_SECONDS,
         "socket_connect_timeout": PATIENCE_SECONDS,
         "retry_on_error": [ReadOnlyError],
-        "socket_keepalive": True,
-        # A connection that was idle for longer is verified, and replaced if a firewall has forgotten it.
-        "health_check_interval": 5,
     }
 
 

@@ -2,13 +2,8 @@
 
 import contextlib
 import copy
-import os
 import secrets
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from select import select
-from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
@@ -26,7 +21,6 @@ from gateway import settings as settings_of_a_process
 from gateway.common import metrics
 from gateway.common.models import Lease
 from gateway.common.postgresql.base import DatabaseWrapper
-from tests.lost_connections import drop_packets
 from tests.threads import locked_elsewhere
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
@@ -123,17 +117,16 @@ def _wait_for_the_end_of(number: int) -> None:
 
 
 @pytest.fixture
-def pool(services: Services) -> Iterator[Callable[..., DatabaseWrapper]]:
+def pool(services: Services) -> Iterator[Callable[[], DatabaseWrapper]]:
     """Yield what makes a connection of one pool, as each thread of a web process does."""
     options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 4, "timeout": 60}}
     made: list[DatabaseWrapper] = []
 
-    def make(**place: Any) -> DatabaseWrapper:
-        wrapper = _wrapper({"OPTIONS": options, "HOST": str(services.postgres.socket_directory)} | place)
+    def make() -> DatabaseWrapper:
+        wrapper = _wrapper({"OPTIONS": options, "HOST": str(services.postgres.socket_directory)})
         made.append(wrapper)
         return wrapper
 
-    DatabaseWrapper._lost_at.clear()
     yield make
     for wrapper in made:
         wrapper.close()
@@ -160,66 +153,6 @@ def test_sessions_that_were_terminated_in_the_pool_fail_no_request(
     assert len(after) == 4
     assert not after & numbers
     assert metrics.DATABASE_ERRORS.take() == {"database_errors total session-lost": 4}
-
-
-@pytest.fixture
-def tcp_port(services: Services) -> Iterator[int]:
-    """Yield a loopback port that forwards to PostgreSQL's unix socket."""
-    file = f"{services.postgres.socket_directory}/.s.PGSQL.5432"
-
-    class Forward(StreamRequestHandler):
-        def handle(self) -> None:
-            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as server:
-                server.connect(file)
-                other_of = {self.connection: server, server: self.connection}
-                data = b"begin"
-                while data:
-                    (ready, *_), _, _ = select(other_of, [], [])
-                    data = ready.recv(65_536)
-                    other_of[ready].sendall(data)
-
-    with ThreadingTCPServer(("127.0.0.1", 0), Forward) as server:
-        server.daemon_threads, server.block_on_close = True, False
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
-
-
-def _go_idle(caller: DatabaseWrapper, *, seconds: float, is_lost: bool) -> None:
-    """Return the caller's session to the pool as if it had been idle for this time."""
-    session: Any = caller.connection
-    if is_lost:
-        with socket.socket(fileno=os.dup(session.fileno())) as handle:
-            drop_packets(handle)
-    caller.close()
-    session.idle_since -= seconds
-
-
-def test_idle_sessions_whose_packets_disappear_fail_no_request_and_the_first_ends_them_all(
-    pool: Callable[..., DatabaseWrapper], tcp_port: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    callers = [pool(HOST="127.0.0.1", PORT=tcp_port) for _ in range(4)]
-    numbers = {_ask(caller, "SELECT pg_backend_pid()") for caller in callers}
-    for caller in callers:
-        _go_idle(caller, seconds=60, is_lost=True)
-
-    metrics.DATABASE_ERRORS.take()
-    assert numbers.isdisjoint(_ask(caller, "SELECT pg_backend_pid()") for caller in callers)
-    assert (
-        caplog.messages.count("an idle session of the database default is lost; all idle ones are replaced")
-        == 1
-    )
-    assert metrics.DATABASE_ERRORS.take() == {"database_errors total session-lost": 4}
-
-
-def test_an_idle_session_that_still_answers_is_kept(
-    pool: Callable[..., DatabaseWrapper], tcp_port: int
-) -> None:
-    callers = [pool(HOST="127.0.0.1", PORT=tcp_port) for _ in range(4)]
-    numbers = {_ask(caller, "SELECT pg_backend_pid()") for caller in callers}
-    for caller in callers:
-        _go_idle(caller, seconds=60, is_lost=False)
-    assert {_ask(caller, "SELECT pg_backend_pid()") for caller in callers} == numbers
 
 
 def test_a_read_only_session_does_not_return_to_the_pool(pool: Callable[[], DatabaseWrapper]) -> None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -174,6 +175,33 @@ def test_retries_are_limited_and_other_errors_are_not_retried(service: FakeServi
     assert (refusal.value.code, refusal.value.members) == ("insufficient-credits", {"available": 3})
     assert busy.value.retry_after == 0.01
     assert len(service.bodies(EXECUTE)) == 3
+
+
+def test_a_url_that_never_responded_is_given_up_after_seconds(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, began_at = [0.0], time.monotonic()
+    monkeypatch.setattr(
+        "credit_relay_client.service.time",
+        SimpleNamespace(
+            monotonic=lambda: began_at + now[0],
+            sleep=lambda seconds: now.__setitem__(0, now[0] + seconds),
+        ),
+    )
+    wrong = connect(service.url + "/other", Account.create())
+    service.replies["/other/api/auth/nonce"] = [(404, {})] * 100
+
+    with pytest.raises(ServiceUnreachable, match=r"responded 404 to .*\. Is it the URL of the service\?"):
+        wrong.sign_in(PROFILE)
+    assert now[0] < 5
+
+    now[0] = 0.0
+    known = connect(service.url, Account.create())
+    known.sign_in(PROFILE)
+    service.replies[DASHBOARD] = [(502, {})] * 100
+    with pytest.raises(ServiceUnreachable, match=r"responded 502 to [^.]*\.$"):
+        known.dashboard(PROFILE)
+    assert 25 < now[0] <= 60
 
 
 @pytest.mark.parametrize("quote", [QUOTE, None], ids=["quoted", "not quoted"])

@@ -29,7 +29,7 @@ export class RelayProblem extends Error {
   }
 }
 
-/** No response of the service: the network failed, or a proxy answered instead. */
+/** No response of the service: the network failed, the URL is another program's, or a proxy responded instead. */
 export class ServiceUnreachable extends Error {
   override readonly name = "ServiceUnreachable";
 }
@@ -46,12 +46,16 @@ export interface RequestParts {
 const TIMEOUT_MS = 40_000;
 const WAIT_STATUSES = new Set([429, 503]);
 const FIRST_PAUSE_SECONDS = 0.5;
+/** The longest retry at a URL from which the service has never responded: the URL is probably wrong. */
+const FIRST_CONTACT_SECONDS = 4;
 
 /** The service at one URL. */
 export class Http {
   readonly url: string;
   readonly patienceSeconds: number;
   private readonly fetcher: typeof fetch;
+  /** Whether the service has responded at this URL, maybe on an earlier visit. */
+  isKnown = false;
 
   constructor(url: string, fetcher: typeof fetch, patienceSeconds: number) {
     this.url = url.replace(/\/+$/, "");
@@ -80,22 +84,26 @@ export class Http {
       response = await this.fetcher(address, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
       answer = await response.json();
     } catch (cause) {
-      throw new ServiceUnreachable(`No answer of ${this.url} to ${request.method} ${path}.`, { cause });
+      throw this.unreachable(`No response of ${this.url} to ${request.method} ${path}.`, { cause });
     }
+    this.isKnown ||= response.ok || isProblem(answer);
     if (response.ok) return answer;
-    if (!isProblem(answer))
-      throw new ServiceUnreachable(`${this.url} answered ${response.status} to ${path}.`);
+    if (!isProblem(answer)) throw this.unreachable(`${this.url} responded ${response.status} to ${path}.`);
     throw new RelayProblem(answer, WAIT_STATUSES.has(response.status) ? secondsOf(response) : undefined);
   }
 
+  private unreachable(text: string, options?: ErrorOptions): ServiceUnreachable {
+    return new ServiceUnreachable(this.isKnown ? text : `${text} Is it the URL of the service?`, options);
+  }
+
   /**
-   * Retries an attempt while the service is busy or unreachable, for at most `seconds`.
+   * Retries an attempt while the service is busy or unreachable, for at most `seconds`; for four seconds if it has never responded.
    *
    * The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction, a
    * subscription is created once, and a check-in and a purchase have an idempotency key.
    */
   async patiently<T>(attempt: () => Promise<T>, seconds = this.patienceSeconds): Promise<T> {
-    const deadline = Date.now() + 1000 * seconds;
+    const began = Date.now();
     for (let pause = FIRST_PAUSE_SECONDS; ; pause *= 2) {
       try {
         return await attempt();
@@ -106,7 +114,8 @@ export class Http {
             : error instanceof RelayProblem
               ? error.retryAfter
               : undefined;
-        if (wait === undefined || Date.now() + 1000 * wait > deadline) throw error;
+        const longest = this.isKnown ? seconds : Math.min(seconds, FIRST_CONTACT_SECONDS);
+        if (wait === undefined || Date.now() + 1000 * wait > began + 1000 * longest) throw error;
         await sleep(wait);
       }
     }

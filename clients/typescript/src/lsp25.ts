@@ -31,16 +31,33 @@ const OFFSET_OF_BYTES = 128n;
 export function relayCallHash(call: RelayCall): Hex {
   const { chainId, keyManager, nonce, payload, validityTimestamps = 0n } = call;
   // The last word is the value that the relayer sends with the call: always 0 here.
-  const words = [LSP25_VERSION, chainId, nonce, validityTimestamps, 0n].map(word);
-  return keccak256(join(["0x1900", address(keyManager), ...words, payload]));
+  const words = [LSP25_VERSION, chainId, nonce, validityTimestamps, 0n].map((value) => word(value));
+  return keccak256(join(["0x1900", address(keyManager, "keyManager"), ...words, payload]));
 }
 
-/** The payload for one action of a profile, or for several in a batch. */
+/**
+ * The payload for one action of a profile, or for several in a batch.
+ *
+ * Throws a TypeError or RangeError that names the member, such as `calls[1].to`, which is no address, has a wrong
+ * checksum (EIP-55), or does not fit.
+ */
 export function encodeCalls(calls: Call | readonly Call[]): Hex {
-  const list = "to" in calls ? [calls] : calls;
+  if (!Array.isArray(calls)) return encodeExecute(checkedCall(calls as Call, "call"));
+  const list = calls.map((call: Call, index) => checkedCall(call, `calls[${index}]`));
   const [only] = list;
   if (only === undefined) throw new TypeError("There is no call to encode.");
   return list.length === 1 ? encodeExecute(only) : encodeExecuteBatch(list);
+}
+
+function checkedCall(call: Call, name: string): Call {
+  const { to, value = 0n, data = "0x" } = call ?? {};
+  address(to, `${name}.to`);
+  if (typeof value !== "bigint") {
+    throw new TypeError(`${name}.value: ${shown(value)} is not a bigint of wei, such as 1n.`);
+  }
+  word(value, `${name}.value`);
+  checked(data, `${name}.data`);
+  return { to, value, data };
 }
 
 function encodeExecute({ to, value = 0n, data = "0x" }: Call): Hex {
@@ -65,7 +82,7 @@ function encodeExecuteBatch(calls: readonly Call[]): Hex {
 
 /** The 32 bytes to sign with `personal_sign` for a quota request. */
 export function quotaMessage(profile: string, timestamp: number): Uint8Array {
-  return bytes(keccak256(join([address(profile), word(BigInt(timestamp))])));
+  return bytes(keccak256(join([address(profile, "profile"), word(BigInt(timestamp))])));
 }
 
 /** The first four bytes of a function's calldata. */
@@ -74,14 +91,14 @@ export function selector(signature: string): Hex {
 }
 
 /** A number as a 32-byte word. */
-export function word(value: bigint): Hex {
-  if (value < 0n || value >> 256n) throw new RangeError(`${value} does not fit into 256 bits.`);
+export function word(value: bigint, name = "number"): Hex {
+  if (value < 0n || value >> 256n) throw new RangeError(`${name}: ${value} does not fit into 256 bits.`);
   return `0x${value.toString(16).padStart(64, "0")}`;
 }
 
 /** An address as a 32-byte word. */
 export function addressWord(value: string): Hex {
-  return word(BigInt(address(value)));
+  return word(BigInt(address(value, "address")));
 }
 
 export function join(parts: readonly string[]): Hex {
@@ -100,14 +117,36 @@ export function keccak256(value: string): Hex {
   return hex(keccak_256(bytes(value)));
 }
 
-function address(value: string): Hex {
-  if (!/^0x[0-9a-f]{40}$/i.test(value)) throw new TypeError(`${value} is not an address.`);
+/** Returns an address in lower case, in upper case, or with the right checksum: what the service accepts. */
+export function address(value: unknown, name: string): Hex {
+  if (typeof value !== "string" || !/^0x[0-9a-f]{40}$/i.test(value)) {
+    throw new TypeError(`${name}: ${shown(value)} is not an address: 0x and 40 hex digits.`);
+  }
+  const digits = value.slice(2);
+  const isMixed = digits !== digits.toLowerCase() && digits !== digits.toUpperCase();
+  if (isMixed && digits !== checksummed(digits.toLowerCase())) {
+    throw new TypeError(`${name}: the checksum (EIP-55) of ${value} is wrong. Copy the address again.`);
+  }
   return value as Hex;
 }
 
-function checked(value: string): Hex {
-  if (!/^0x([0-9a-f]{2})*$/i.test(value)) throw new TypeError(`${value} is not hex with 0x.`);
+/** The digits of an address in the casing of EIP-55. */
+function checksummed(digits: string): string {
+  const hash = hex(keccak_256(new TextEncoder().encode(digits))).slice(2);
+  return Array.from(digits, (digit, index) =>
+    Number.parseInt(hash[index] ?? "0", 16) < 8 ? digit : digit.toUpperCase(),
+  ).join("");
+}
+
+function checked(value: unknown, name = "bytes"): Hex {
+  if (typeof value !== "string" || !/^0x([0-9a-f]{2})*$/i.test(value)) {
+    throw new TypeError(`${name}: ${shown(value)} is not hex with 0x.`);
+  }
   return value as Hex;
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? "nothing" : String(value);
 }
 
 /** ABI-encoded bytes: the length, and the bytes padded to whole words. */

@@ -47,6 +47,7 @@ export class Session {
     this.storage = service.storage;
     this.domain = service.domain;
     this.sign = sign;
+    if (this.exists) this.http.isKnown = true;
   }
 
   /** Whether there are tokens, maybe of an earlier visit, which may have expired. */

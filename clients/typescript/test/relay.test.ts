@@ -81,6 +81,22 @@ test("retries end after a timeout, and other errors are not retried", async () =
   assert.equal(service.sent(EXECUTE).length, 3);
 });
 
+test("a URL that never responded is given up after seconds", async (context) => {
+  context.mock.timers.enable({ apis: ["Date", "setTimeout"] });
+  const wrong = () => Promise.resolve(new Response("{}", { status: 404 }));
+  const relay = await connect({ url: URL, signer, fetch: wrong });
+  let outcome: unknown;
+  relay.signIn(PROFILE).catch((error: unknown) => (outcome = error));
+
+  for (let ms = 0; ms < 5000 && outcome === undefined; ms += 50) {
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    context.mock.timers.tick(50);
+  }
+
+  assert.ok(outcome instanceof ServiceUnreachable);
+  assert.match(outcome.message, /responded 404 to .*\. Is it the URL of the service\?/);
+});
+
 test("calls of a channel are prepared one at a time", async () => {
   const service = new FakeService();
   const relay = await relayOf(service);

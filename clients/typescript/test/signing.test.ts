@@ -77,3 +77,34 @@ test("invalid addresses, hex and 256-bit numbers are rejected", () => {
   assert.throws(() => encodeCalls({ to, value: -1n }), /256 bits/);
   assert.throws(() => encodeCalls([]), /no call/);
 });
+
+const addresses = JSON.parse(
+  readFileSync(new URL("../../../tests/clients/addresses.json", import.meta.url), "utf8"),
+) as { address: string; code: string | null }[];
+
+for (const { address, code } of addresses) {
+  test(`${JSON.stringify(address)} is ${code === null ? "an address" : "refused"}`, () => {
+    const encode = () => encodeCalls([{ to: vectors.profile }, { to: address }]);
+    if (code === null) assert.ok(encode());
+    else
+      assert.throws(
+        encode,
+        code === "address-checksum"
+          ? /^TypeError: calls\[1\]\.to: .*checksum/
+          : /^TypeError: calls\[1\]\.to: /,
+      );
+  });
+}
+
+test("the member that cannot be encoded is named", () => {
+  const to = vectors.profile;
+  const refused: [object, RegExp][] = [
+    [{}, /call\.to: nothing is not an address/],
+    [{ to, value: 1 }, /call\.value: 1 is not a bigint/],
+    [{ to, value: -1n }, /call\.value: -1 does not fit/],
+    [{ to, value: 2n ** 256n }, /call\.value: \d+ does not fit/],
+    [{ to, data: "12" }, /call\.data: 12 is not hex/],
+    [{ to, data: "0x123" }, /call\.data: 0x123 is not hex/],
+  ];
+  for (const [call, expected] of refused) assert.throws(() => encodeCalls(call as never), expected);
+});

@@ -343,14 +343,25 @@ var OPERATION_CALL = 0n;
 var OFFSET_OF_BYTES = 128n;
 function relayCallHash(call) {
   const { chainId, keyManager, nonce, payload, validityTimestamps = 0n } = call;
-  const words = [LSP25_VERSION, chainId, nonce, validityTimestamps, 0n].map(word);
-  return keccak256(join(["0x1900", address(keyManager), ...words, payload]));
+  const words = [LSP25_VERSION, chainId, nonce, validityTimestamps, 0n].map((value) => word(value));
+  return keccak256(join(["0x1900", address(keyManager, "keyManager"), ...words, payload]));
 }
 function encodeCalls(calls) {
-  const list = "to" in calls ? [calls] : calls;
+  if (!Array.isArray(calls)) return encodeExecute(checkedCall(calls, "call"));
+  const list = calls.map((call, index) => checkedCall(call, `calls[${index}]`));
   const [only] = list;
   if (only === void 0) throw new TypeError("There is no call to encode.");
   return list.length === 1 ? encodeExecute(only) : encodeExecuteBatch(list);
+}
+function checkedCall(call, name) {
+  const { to, value = 0n, data = "0x" } = call ?? {};
+  address(to, `${name}.to`);
+  if (typeof value !== "bigint") {
+    throw new TypeError(`${name}.value: ${shown(value)} is not a bigint of wei, such as 1n.`);
+  }
+  word(value, `${name}.value`);
+  checked(data, `${name}.data`);
+  return { to, value, data };
 }
 function encodeExecute({ to, value = 0n, data = "0x" }) {
   const head = [word(OPERATION_CALL), addressWord(to), word(value), word(OFFSET_OF_BYTES)];
@@ -371,17 +382,17 @@ function encodeExecuteBatch(calls) {
   return join([selector("executeBatch(uint256[],address[],uint256[],bytes[])"), ...head, ...members]);
 }
 function quotaMessage(profile, timestamp) {
-  return bytes(keccak256(join([address(profile), word(BigInt(timestamp))])));
+  return bytes(keccak256(join([address(profile, "profile"), word(BigInt(timestamp))])));
 }
 function selector(signature) {
   return hex(keccak_256(new TextEncoder().encode(signature)).slice(0, 4));
 }
-function word(value) {
-  if (value < 0n || value >> 256n) throw new RangeError(`${value} does not fit into 256 bits.`);
+function word(value, name = "number") {
+  if (value < 0n || value >> 256n) throw new RangeError(`${name}: ${value} does not fit into 256 bits.`);
   return `0x${value.toString(16).padStart(64, "0")}`;
 }
 function addressWord(value) {
-  return word(BigInt(address(value)));
+  return word(BigInt(address(value, "address")));
 }
 function join(parts) {
   return `0x${parts.map((part) => checked(part).slice(2)).join("")}`;
@@ -395,13 +406,32 @@ function bytes(value) {
 function keccak256(value) {
   return hex(keccak_256(bytes(value)));
 }
-function address(value) {
-  if (!/^0x[0-9a-f]{40}$/i.test(value)) throw new TypeError(`${value} is not an address.`);
+function address(value, name) {
+  if (typeof value !== "string" || !/^0x[0-9a-f]{40}$/i.test(value)) {
+    throw new TypeError(`${name}: ${shown(value)} is not an address: 0x and 40 hex digits.`);
+  }
+  const digits = value.slice(2);
+  const isMixed = digits !== digits.toLowerCase() && digits !== digits.toUpperCase();
+  if (isMixed && digits !== checksummed(digits.toLowerCase())) {
+    throw new TypeError(`${name}: the checksum (EIP-55) of ${value} is wrong. Copy the address again.`);
+  }
   return value;
 }
-function checked(value) {
-  if (!/^0x([0-9a-f]{2})*$/i.test(value)) throw new TypeError(`${value} is not hex with 0x.`);
+function checksummed(digits) {
+  const hash = hex(keccak_256(new TextEncoder().encode(digits))).slice(2);
+  return Array.from(
+    digits,
+    (digit, index) => Number.parseInt(hash[index] ?? "0", 16) < 8 ? digit : digit.toUpperCase()
+  ).join("");
+}
+function checked(value, name = "bytes") {
+  if (typeof value !== "string" || !/^0x([0-9a-f]{2})*$/i.test(value)) {
+    throw new TypeError(`${name}: ${shown(value)} is not hex with 0x.`);
+  }
   return value;
+}
+function shown(value) {
+  return value === void 0 ? "nothing" : String(value);
 }
 function tail(data) {
   const digits = checked(data).slice(2);
@@ -510,10 +540,13 @@ var ServiceUnreachable = class extends Error {
 var TIMEOUT_MS = 4e4;
 var WAIT_STATUSES = /* @__PURE__ */ new Set([429, 503]);
 var FIRST_PAUSE_SECONDS = 0.5;
+var FIRST_CONTACT_SECONDS = 4;
 var Http = class {
   url;
   patienceSeconds;
   fetcher;
+  /** Whether the service has responded at this URL, maybe on an earlier visit. */
+  isKnown = false;
   constructor(url, fetcher, patienceSeconds) {
     this.url = url.replace(/\/+$/, "");
     this.fetcher = fetcher;
@@ -536,27 +569,31 @@ var Http = class {
       response = await this.fetcher(address2, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
       answer = await response.json();
     } catch (cause) {
-      throw new ServiceUnreachable(`No answer of ${this.url} to ${request.method} ${path}.`, { cause });
+      throw this.unreachable(`No response of ${this.url} to ${request.method} ${path}.`, { cause });
     }
+    this.isKnown ||= response.ok || isProblem(answer);
     if (response.ok) return answer;
-    if (!isProblem(answer))
-      throw new ServiceUnreachable(`${this.url} answered ${response.status} to ${path}.`);
+    if (!isProblem(answer)) throw this.unreachable(`${this.url} responded ${response.status} to ${path}.`);
     throw new RelayProblem(answer, WAIT_STATUSES.has(response.status) ? secondsOf(response) : void 0);
   }
+  unreachable(text2, options) {
+    return new ServiceUnreachable(this.isKnown ? text2 : `${text2} Is it the URL of the service?`, options);
+  }
   /**
-   * Retries an attempt while the service is busy or unreachable, for at most `seconds`.
+   * Retries an attempt while the service is busy or unreachable, for at most `seconds`; for four seconds if it has never responded.
    *
    * The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction, a
    * subscription is created once, and a check-in and a purchase have an idempotency key.
    */
   async patiently(attempt, seconds = this.patienceSeconds) {
-    const deadline = Date.now() + 1e3 * seconds;
+    const began = Date.now();
     for (let pause = FIRST_PAUSE_SECONDS; ; pause *= 2) {
       try {
         return await attempt();
       } catch (error) {
         const wait = error instanceof ServiceUnreachable ? pause : error instanceof RelayProblem ? error.retryAfter : void 0;
-        if (wait === void 0 || Date.now() + 1e3 * wait > deadline) throw error;
+        const longest = this.isKnown ? seconds : Math.min(seconds, FIRST_CONTACT_SECONDS);
+        if (wait === void 0 || Date.now() + 1e3 * wait > began + 1e3 * longest) throw error;
         await sleep(wait);
       }
     }
@@ -660,6 +697,7 @@ var Session = class {
     this.storage = service.storage;
     this.domain = service.domain;
     this.sign = sign;
+    if (this.exists) this.http.isKnown = true;
   }
   /** Whether there are tokens, maybe of an earlier visit, which may have expired. */
   get exists() {

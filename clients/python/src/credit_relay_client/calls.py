@@ -7,6 +7,7 @@ from eth_abi.abi import encode
 from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 from eth_typing import Hash32
+from eth_utils.address import is_hex_address, to_checksum_address
 from eth_utils.crypto import keccak
 
 _LSP25_VERSION = 25
@@ -17,11 +18,26 @@ _EXECUTE_BATCH = keccak(text="executeBatch(uint256[],address[],uint256[],bytes[]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An action of a profile: a transfer of `value` wei, a contract call with `data`, or both."""
+    """
+    An action of a profile: a transfer of `value` wei, a contract call with `data`, or both.
+
+    Raises:
+        TypeError, ValueError: names the member that is of another type, is no address, has a wrong checksum (EIP-55),
+            or does not fit.
+    """
 
     to: str
     value: int = 0
     data: bytes = b""
+
+    def __post_init__(self) -> None:
+        check_address(self.to, "to")
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            raise TypeError(f"value: {self.value!r} is not an int of wei.")
+        if not 0 <= self.value < 2**256:
+            raise ValueError(f"value: {self.value} does not fit into 256 bits.")
+        if not isinstance(self.data, bytes):
+            raise TypeError(f"data: {self.data!r} is not bytes, such as bytes.fromhex(…).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +79,15 @@ def encode_calls(calls: Call | Sequence[Call]) -> bytes:
         *zip(*((call.to, call.value, call.data) for call in calls), strict=True),
     )
     return _EXECUTE_BATCH + encode(["uint256[]", "address[]", "uint256[]", "bytes[]"], columns)
+
+
+def check_address(value: object, name: str) -> None:
+    """Raise ValueError unless the service accepts the address: in lower or upper case, or with the right checksum."""
+    if not (isinstance(value, str) and value.startswith("0x") and is_hex_address(value)):
+        raise ValueError(f"{name}: {value!r} is not an address: 0x and 40 hex digits.")
+    digits = value[2:]
+    if digits not in (digits.lower(), digits.upper(), to_checksum_address(value)[2:]):
+        raise ValueError(f"{name}: the checksum (EIP-55) of {value} is wrong. Copy the address again.")
 
 
 def quota_message(profile: str, timestamp: int) -> bytes:

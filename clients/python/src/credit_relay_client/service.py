@@ -14,6 +14,8 @@ _TIMEOUT_SECONDS = 40
 _OWNER = "0x8da5cb5b"  # owner()
 _WAIT_STATUSES = {429, 503}
 _FIRST_PAUSE_SECONDS = 0.5
+# The longest retry at a URL from which the service has never responded: the URL is probably wrong.
+_FIRST_CONTACT_SECONDS = 4
 _PROBLEM_MEMBERS = Problem.__required_keys__
 
 
@@ -39,12 +41,13 @@ class ServiceUnreachable(ConnectionError):
     """No response of the service: the network failed, or a proxy responded instead."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Service:
-    """The service at one URL."""
+    """The service at one URL; it `is_known` once it has responded there, maybe on an earlier visit."""
 
     url: str
     patience_seconds: float = 60
+    is_known: bool = False
     _pool: urllib3.PoolManager = field(
         default_factory=lambda: urllib3.PoolManager(maxsize=32, retries=False, timeout=_TIMEOUT_SECONDS)
     )
@@ -69,33 +72,37 @@ class Service:
             response = self._pool.request(method, url, json=body, headers=headers)
             answer = response.json()
         except (urllib3.exceptions.HTTPError, ValueError) as error:
-            raise ServiceUnreachable(f"No answer of {self.url} to {method} {path}.") from error
+            raise self._unreachable(f"No response of {self.url} to {method} {path}.") from error
+        is_problem = isinstance(answer, dict) and answer.keys() >= _PROBLEM_MEMBERS
+        self.is_known |= is_problem or response.status == 200
         if response.status == 200:
             return answer
-        if not (isinstance(answer, dict) and answer.keys() >= _PROBLEM_MEMBERS):
-            raise ServiceUnreachable(f"{self.url} answered {response.status} to {path}.")
+        if not is_problem:
+            raise self._unreachable(f"{self.url} responded {response.status} to {path}.")
         raise RelayProblem(answer, retry_after=_retry_after(response))
+
+    def _unreachable(self, text: str) -> ServiceUnreachable:
+        return ServiceUnreachable(text if self.is_known else f"{text} Is it the URL of the service?")
 
     def patiently(self, attempt: Callable[[], _Result], *, seconds: float | None = None) -> _Result:
         """
         Retry an attempt while the service is busy or unreachable, for at most `seconds`.
 
+        If the service has never responded, this takes four seconds at most, because the URL is probably wrong.
+
         The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction,
         a subscription is created once, and a check-in and a purchase have an idempotency key.
         """
-        deadline = time.monotonic() + (self.patience_seconds if seconds is None else seconds)
+        began_at, patience = time.monotonic(), self.patience_seconds if seconds is None else seconds
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
                 return attempt()
-            except ServiceUnreachable:
-                wait = pause
-                if time.monotonic() + wait > deadline:
+            except (ServiceUnreachable, RelayProblem) as error:
+                wait = error.retry_after if isinstance(error, RelayProblem) else pause
+                longest = patience if self.is_known else min(patience, _FIRST_CONTACT_SECONDS)
+                if wait is None or time.monotonic() + wait > began_at + longest:
                     raise
-            except RelayProblem as problem:
-                if problem.retry_after is None or time.monotonic() + problem.retry_after > deadline:
-                    raise
-                wait = problem.retry_after
             time.sleep(wait)
             pause *= 2
 

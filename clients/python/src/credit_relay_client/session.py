@@ -39,6 +39,9 @@ class Session:
     storage: MutableMapping[str, str]
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def __post_init__(self) -> None:
+        self.service.is_known |= self.exists
+
     @property
     def exists(self) -> bool:
         """Whether there are tokens, which may have expired."""

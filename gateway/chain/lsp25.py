@@ -18,6 +18,8 @@ from gateway.chain.mistakes import SignatureMistake
 from gateway.chain.signatures import WALLETS_CHAIN_IDS, personal_sign_digest
 
 _VERSION, _OLD_VERSION = 25, 6
+# Of a nonce that was sent without its channel, these channels are tried: one recovery each.
+_USUAL_CHANNELS = range(1, 17)
 _HALF_WORD = 128
 _LOW_HALF = (1 << _HALF_WORD) - 1
 _VALUE_WORD = slice(4 + 64, 4 + 96)
@@ -150,6 +152,10 @@ def _other_numbers(chain_id: int, call: RelayCall) -> Iterator[_Candidate]:
             yield mistakes.SignedWithOtherNonce, _digest(call, chain_id, relay_nonce=nonce), {"signed": nonce}
     bare = _digest(call, chain_id, relay_nonce=call.sequence)
     yield mistakes.SignedWithoutChannel, bare, {"signed": call.sequence}
+    if call.channel == 0:
+        for channel in _USUAL_CHANNELS:
+            nonce = channel << _HALF_WORD | call.sequence
+            yield mistakes.SentWithoutChannel, _digest(call, chain_id, relay_nonce=nonce), {"signed": nonce}
 
 
 def _digest(call: RelayCall, chain_id: int, **changed: int) -> bytes:

@@ -135,6 +135,16 @@ class SignedWithoutChannel(SignatureMistake):
     )
 
 
+class SentWithoutChannel(SignatureMistake):
+    """The hash contains a relay nonce with a channel, and the request only its sequence number."""
+
+    code, title = "signature-channel-not-sent", "The nonce was sent without its channel"
+    advice = (
+        "The hash was made with nonce {signed}, but the request has {nonce}. Send the whole number that "
+        "getNonce(controller, channel) returned, as text: JSON numbers above 2^53 lose digits."
+    )
+
+
 class SignedWithoutValidity(SignatureMistake):
     """The request carries validity timestamps that the signature does not cover."""
 

@@ -1,5 +1,6 @@
 """Each known signing mistake is recognised and reported with its own code."""
 
+import secrets
 from dataclasses import replace
 from typing import Any
 
@@ -119,3 +120,14 @@ def test_an_invalid_call_becomes_an_error_with_its_facts(profile: Profile) -> No
     assert {refusal.status for refusal in refusals} == {400}
     assert [refusal.code for refusal in refusals] == [one.mistake.code for one in wrong]
     assert refusals[0].members == {"controller": profile.controller.address}
+
+
+def test_a_nonce_that_was_sent_without_its_signed_channel_is_named(profile: Profile) -> None:
+    sequence, channel = secrets.randbelow(100), 1 + secrets.randbelow(16)
+    call = RelayCall(profile.key_manager_address, transfer(random_address(), 1), b"", sequence)
+    signed = replace(call, relay_nonce=channel << 128 | sequence)
+
+    (wrong,) = _signed_hashes(profile, call, profile.controller.sign(signed.digest(_CHAIN_ID)))
+
+    assert wrong.mistake.code == "signature-channel-not-sent"
+    assert str(signed.relay_nonce) in wrong.detail

@@ -99,6 +99,7 @@ ProblemCode: TypeAlias = Literal[
     "sign-permission-missing",
     "signature-abi-encoded",
     "signature-channel-missing",
+    "signature-channel-not-sent",
     "signature-legacy-0-10",
     "signature-legacy-0-7",
     "signature-legacy-0-9",

@@ -9,7 +9,7 @@ parses its response, any other response is that node's fault, and the next node 
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -199,6 +199,9 @@ class JsonRpcChainClient(Web3Reads):
 
     def nodes(self) -> list[NodeHealth]:
         return self.pool.health()
+
+    def doubt(self, names: Collection[str]) -> None:
+        self.pool.doubt(names)
 
     def node_checks(self) -> NodeChecks:
         """Return a thread that checks the nodes every few seconds; it is not started yet."""

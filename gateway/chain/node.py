@@ -210,6 +210,15 @@ class Node:
         metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
         logger.warning("chain node %s returned an invalid response: %s", self.name, fault)
 
+    def doubt(self) -> None:
+        """
+        Try the node last for a while, because it refused what others approve.
+
+        It stays in the rotation, since a contract may respond differently at two nodes' blocks.
+        """
+        logger.warning("chain node %s refused a request that other nodes approve", self.name)
+        self.backs_off_until = time.monotonic() + _BACKOFF_SECONDS
+
     def health(self) -> NodeHealth:
         """Return the node's health, as this process has seen it."""
         fault = self.fault or (f"no response: {self._away}" if self.guard.is_open else "")

@@ -7,9 +7,10 @@ stopped or lag behind, and puts them back.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -37,6 +38,19 @@ class NodeLimits(NamedTuple):
 
 
 ANY_CHAIN = NodeLimits()
+# Of this thread's reads: the nodes that responded, and those that must not be used.
+_reads: ContextVar[tuple[set[str], Collection[str]]] = ContextVar("reads")
+
+
+@contextmanager
+def heard_nodes(*, without: Collection[str] = ()) -> Iterator[set[str]]:
+    """Yield the names of the nodes that respond to this thread's single reads; nodes in `without` are not used."""
+    heard: set[str] = set()
+    token = _reads.set((heard, tuple(without)))
+    try:
+        yield heard
+    finally:
+        _reads.reset(token)
 
 
 class Nodes:
@@ -84,9 +98,14 @@ class Nodes:
         Raises:
             NodeUnavailable: no node responded correctly.
         """
+        heard, without = _reads.get((set(), ()))
         for node in self._in_rotation(1):
+            if node.name in without:
+                continue
             with suppress(NodeFault):
-                return node.read(read)
+                result = node.read(read)
+                heard.add(node.name)
+                return result
         raise no_node_responds()
 
     def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
@@ -111,16 +130,19 @@ class Nodes:
         Raises:
             NodeUnavailable: the node did not respond in time, is failing, or too many threads probe.
         """
-        node = next(iter(self._in_rotation(1)), None)
+        heard, without = _reads.get((set(), ()))
+        node = next((node for node in self._in_rotation(1) if node.name not in without), None)
         if node is None or node.guard.is_open or node.backs_off_until > time.monotonic():
             raise no_node_responds()
         try:
             with self._probes.place():
                 try:
-                    return node.probe(calls, timeout_seconds=timeout_seconds)
+                    values = node.probe(calls, timeout_seconds=timeout_seconds)
                 except NodeFault:
                     self._probes.failed()
                     raise
+                heard.add(node.name)
+                return values
         except (NodeFault, CircuitOpen) as error:
             raise no_node_responds() from error
 
@@ -142,6 +164,12 @@ class Nodes:
             if len(results) >= enough:
                 ends_at = min(ends_at, time.monotonic() + _GRACE_SECONDS)
         return results
+
+    def doubt(self, names: Collection[str]) -> None:
+        """Try these nodes last for a while: they refused what other nodes approve."""
+        for node in self._nodes:
+            if node.name in names:
+                node.doubt()
 
     def _is_contradicted(self, node: Node, call: Call) -> bool:
         """

@@ -87,7 +87,7 @@ class RelayStateReader:
             self._no_simulation_until = now + _RETRY_SECONDS
         tried = iter(_compared(to_try, trials, others))
         return [
-            _state(of_query, next(tried) if query.calldata else _NOT_TRIED, price)
+            _state(of_query, next(tried) if query.calldata else _NOT_TRIED, price, node.name)
             for query, of_query in zip(queries, contract_results, strict=True)
         ]
 
@@ -202,7 +202,7 @@ def _code_of(response: Any) -> bytes:
     return code_result(responses.octets(response))
 
 
-def _state(of_query: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
+def _state(of_query: Sequence[bytes], trial: Trial, price: _Price, node: str) -> RelayState:
     profile_code, key_manager_code, *of_contracts = of_query
     owner, target, permissions, relay_nonce = of_contracts
     return RelayState(
@@ -215,6 +215,7 @@ def _state(of_query: Sequence[bytes], trial: Trial, price: _Price) -> RelayState
         head=price.head,
         market_tip_wei=price.market_tip_wei,
         trial=trial,
+        node=node,
     )
 
 

@@ -4,7 +4,7 @@ The chain's values: the chain itself, the responses of nodes, and the client's i
 Addresses are EIP-55 text, hashes lower-case 0x-hex.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
@@ -170,6 +170,8 @@ class RelayState:
     head: Head
     market_tip_wei: int
     trial: Trial
+    # The name of the node that reported all this.
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,4 +425,8 @@ class ChainClient(Protocol):
 
     def nodes(self) -> list[NodeHealth]:
         """Return the health of every configured node, as this process has last checked it."""
+        ...
+
+    def doubt(self, names: Collection[str]) -> None:
+        """Use the nodes of these names last for some seconds."""
         ...

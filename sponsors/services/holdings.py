@@ -6,6 +6,7 @@ bulkhead and a circuit breaker limit how many web threads wait for a stalled nod
 """
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.confirmation import confirmed
 from gateway.chain.contracts import (
     FOLLOWER_SYSTEM,
     decode_number,
@@ -31,7 +32,9 @@ def read(holding: Holding, *, profile: str) -> OutsideResponse | None:
     try:
         with _chain.place():
             try:
-                response = OutsideResponse(_holds(holding, profile))
+                response = OutsideResponse(
+                    confirmed(lambda: _holds(holding, profile), refuses=lambda holds: not holds)
+                )
             except NodeUnavailable:
                 _chain.failed()
                 raise

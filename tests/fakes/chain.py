@@ -6,7 +6,7 @@ The suite of `tests/gateway/chain` holds it to what a real node with LUKSO's con
 
 import copy
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -228,6 +228,9 @@ class FakeChain(FakeWorld):
 
     def nodes(self) -> list[NodeHealth]:
         return [NodeHealth("fake", "no response" if self._is_away else "", 0.0)]
+
+    def doubt(self, names: Collection[str]) -> None:
+        raise AssertionError(f"a single node cannot be contradicted: {names}")
 
     def _relay_state(self, query: RelayQuery) -> RelayState:
         account = self._state.profiles.get(query.profile)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.confirmation import confirmed
 from gateway.chain.errors import NodeUnavailable, UnrecoverableSignature
 from gateway.chain.lsp6 import Permission
 from gateway.chain.signatures import personal_sign_digest, recover_address
@@ -32,6 +33,11 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
     """
     digest = personal_sign_digest(message.encode())
     controller = recover_address(digest, signature)
+    confirmed(lambda: _check_signature(profile_address, controller, digest, signature))
+    return controller
+
+
+def _check_signature(profile_address: str, controller: str, digest: bytes, signature: bytes) -> None:
     state = get_chain_client().read_profile(
         profile=profile_address, controller=controller, digest=digest, signature=signature
     )
@@ -46,7 +52,6 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
         )
     if not state.signature_valid:
         raise SignatureNotByController("The profile does not accept the signature.", recovered=controller)
-    return controller
 
 
 # Profiles that a probe of this process has found. The signature check notices later changes.
@@ -67,9 +72,15 @@ def require_profile_code(*, profile_address: str) -> None:
     if profile_address in _seen_profiles or User.objects.filter(profile_address=profile_address).exists():
         return
     try:
-        code = get_chain_client().probe_code(address=profile_address)
+        confirmed(lambda: _check_code(get_chain_client().probe_code(address=profile_address)))
     except NodeUnavailable:
         return
+    if len(_seen_profiles) >= _MOST_SEEN:
+        _seen_profiles.clear()
+    _seen_profiles.add(profile_address)
+
+
+def _check_code(code: bytes) -> None:
     if not code:
         raise ProfileNotDeployed("There is no contract at this address on this chain.")
     name = code_name(code)
@@ -77,9 +88,6 @@ def require_profile_code(*, profile_address: str) -> None:
         raise UntrustedCode(
             "The address runs code that this service does not trust, or is not a profile.", profileCode=name
         )
-    if len(_seen_profiles) >= _MOST_SEEN:
-        _seen_profiles.clear()
-    _seen_profiles.add(profile_address)
 
 
 def _require_trusted_profile(profile_address: str, state: ProfileState) -> None:
@@ -130,8 +138,12 @@ def may_sign(*, profile_address: str, controller: str) -> bool:
     Return whether the controller has SIGN on the profile at the newest block, as a sign-in requires.
 
     The profile's owner may have changed, so permissions count only if the owner is a
-    trusted key manager of the profile.
+    trusted key manager of the profile. A "no" ends a session, so another node confirms it.
     """
+    return confirmed(lambda: _may_sign(profile_address, controller), refuses=lambda may: not may)
+
+
+def _may_sign(profile_address: str, controller: str) -> bool:
     state = get_chain_client().read_profile(
         profile=profile_address, controller=controller, digest=bytes(32), signature=b""
     )

@@ -8,13 +8,16 @@ find the reasons for which this call would be refused, and their writes are roll
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
+from typing import NamedTuple
 
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.chain.confirmation import confirmed, is_final
 from gateway.chain.contracts import ACCEPT_OWNERSHIP, TRANSFER_OWNERSHIP, refusal_from_revert
 from gateway.chain.errors import CallReverted
+from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery
@@ -116,6 +119,16 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
     if controller is None:
         fault = {"pointer": "/controller", "code": "required", "detail": "The token names no controller."}
         raise InvalidRequest("Name the controller that will sign.", errors=[fault])
+    chosen = controller
+    terms = confirmed(
+        lambda: _assess(_call_of(caller, draft, chosen, now)),
+        refuses=lambda terms: any(map(is_final, terms.refusals)),
+    )
+    return _completed(terms, wants_quote=draft.wants_quote)
+
+
+def _call_of(caller: Caller, draft: Draft, controller: str, now: datetime) -> SubmittedCall:
+    """Return the call with the nonce and the validity to sign, and the state of its contracts."""
     query = _query(caller, draft, controller)
     (state,) = get_chain_client().read_relay_states([query])
     if state.relay_nonce is None:
@@ -130,7 +143,7 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
     identity = Identity("0x" + call.digest(get_chain().id).hex(), controller)
     prepared = SubmittedCall(caller, call, identity, now, sponsor=draft.sponsor)
     prepared.query, prepared.state = query, state
-    return _assess(prepared, wants_quote=draft.wants_quote)
+    return prepared
 
 
 def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
@@ -155,8 +168,18 @@ def _key_manager_of(profile: str, payload: bytes) -> str:
     return pending or preflight.owner_of(profile=profile)
 
 
-def _assess(call: SubmittedCall, *, wants_quote: bool) -> PreparedCall:
-    """Return the call with its cost, and the reasons for which it would be refused, or a quote if there are none."""
+class _Terms(NamedTuple):
+    """A call, the reasons for which the chain would refuse it, and what was found before the first of them."""
+
+    call: SubmittedCall
+    refusals: _Refusals
+    gas: Gas | None
+    fees: Fees | None
+    is_trusted: bool | None
+
+
+def _assess(call: SubmittedCall) -> _Terms:
+    """Check the call as it stands on the chain."""
     caller, query, state = call.caller, call.query, call.state
     key = CallKey(call.identity, query.key_manager, caller.user_id, caller.session_id, call.now)
     (call.rows,) = rows_of_calls([key])
@@ -181,8 +204,15 @@ def _assess(call: SubmittedCall, *, wants_quote: bool) -> PreparedCall:
             gas = _gas_of(call, maximum=preflight.maximum_gas(is_trusted=is_trusted))
     with refusals:
         fees = preflight.fees_of(state)
+    return _Terms(call, refusals, gas, fees, is_trusted)
+
+
+def _completed(terms: _Terms, *, wants_quote: bool) -> PreparedCall:
+    """Return the call with its cost, and the reasons for which it would be refused, or a quote if there are none."""
+    call, refusals, gas, fees, is_trusted = terms
     if gas is None or fees is None or is_trusted is None:
         return PreparedCall(call.signed, call.identity, tuple(refusals), gas and gas.limit)
+    caller, state = call.caller, call.state
     call.approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
     with refusals:
         _try_slot(call)

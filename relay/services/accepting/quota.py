@@ -13,6 +13,7 @@ from django.conf import settings
 from credits.queries import allowance_at
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.chain.confirmation import confirmed
 from gateway.chain.lsp6 import Permission
 from gateway.chain.signatures import quota_digests, recover_signers
 from relay.errors import QuotaSignatureInvalid, TimestampOutOfWindow
@@ -71,7 +72,9 @@ def signed_quota(*, caller: Caller, timestamp: int, signature: bytes, now: datet
         NodeUnavailable: no node responded.
     """
     reading = quota_of(user_id=caller.user_id, session_id=caller.session_id, now=now)
-    _check_signature(address=caller.profile_address, timestamp=timestamp, signature=signature)
+    confirmed(
+        lambda: _check_signature(address=caller.profile_address, timestamp=timestamp, signature=signature)
+    )
     return reading
 
 

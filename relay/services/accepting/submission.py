@@ -22,6 +22,7 @@ from django.conf import settings
 from credits.services.entries import open_account
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.chain.confirmation import confirmed, needs_witness
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import ResultTooLarge
 from gateway.chain.fees import FeesTooHigh
@@ -45,7 +46,7 @@ from relay.services.accepting import (
     together,
     unsigned,
 )
-from relay.services.accepting.calls import Caller, Step, Steps, Story, SubmittedCall
+from relay.services.accepting.calls import Approval, Caller, Step, Steps, Story, SubmittedCall
 from sponsors.errors import SponsorBusy
 from sponsors.queries import default_sponsor
 from sponsors.services.paying import SponsorChoice, Sponsorship, payer_of, response_to
@@ -148,9 +149,9 @@ def story(call: SubmittedCall) -> Story:
     if call.trace is not None:
         call.trace.passed("rows and chain")
 
-    if not _decide(call, may_ask=False):
+    if not _decide(call):
         yield Step.ALONE
-        _decide(call, may_ask=True)
+        _decide_alone(call)
 
     yield from take_slot(call)
     if call.slot.outcome == "repeated":
@@ -252,22 +253,53 @@ def _query_of(call: SubmittedCall) -> RelayQuery:
 
 def _verify_pair(call: SubmittedCall) -> None:
     """Have the chain confirm the key manager as the profile's, without executing the call."""
-    (call.state,) = get_chain_client().read_relay_states([replace(call.query, calldata=b"")])
-    with _refusals_counted(call):
+
+    def verify() -> None:
+        (call.state,) = get_chain_client().read_relay_states([replace(call.query, calldata=b"")])
         preflight.check_ownership(call)
 
-
-def _decide(call: SubmittedCall, *, may_ask: bool) -> bool:
-    """Approve the call as the chain stands, or refuse it; False if the node must be asked more, and may not."""
     with _refusals_counted(call):
-        approval = preflight.approve(call, may_ask=may_ask)
+        confirmed(verify)
+
+
+def _decide(call: SubmittedCall) -> bool:
+    """Approve the call as the chain stands, or refuse it; False if the nodes must be asked more."""
+    try:
+        approval = _approval_of(call, may_ask=False)
+    except DomainError as refusal:
+        if needs_witness(refusal):
+            return False
+        with _refusals_counted(call):
+            raise
     if approval is None:
         return False
-    if call.rows.quote is not None:
-        # If an inner call fails at the lower limit, the quote must cover the whole limit.
-        approval = quotes.within(call.rows.quote, approval, must_fit=call.state.trial.agrees is False)
     call.approval = approval
     return True
+
+
+def _decide_alone(call: SubmittedCall) -> None:
+    """Approve or refuse the call, with as many node requests as that takes."""
+
+    def decide() -> Approval | None:
+        return _approval_of(call, may_ask=True)
+
+    def decide_anew() -> Approval | None:
+        (call.state,) = get_chain_client().read_relay_states([call.query])
+        return decide()
+
+    with _refusals_counted(call):
+        approval = confirmed(decide, again=decide_anew, heard=[call.state.node])
+    assert approval is not None  # noqa: S101 - for the type checker
+    call.approval = approval
+
+
+def _approval_of(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
+    """Return the terms of the call, within those of its quote; None if the node must be asked more, and may not."""
+    approval = preflight.approve(call, may_ask=may_ask)
+    if approval is None or call.rows.quote is None:
+        return approval
+    # If an inner call fails at the lower limit, the quote must cover the whole limit.
+    return quotes.within(call.rows.quote, approval, must_fit=call.state.trial.agrees is False)
 
 
 def _choose_payer(call: SubmittedCall) -> Steps:

@@ -1,8 +1,13 @@
-"""A node does something wrong between signing and settlement: the call ends as on the chain, at its cost."""
+"""
+A node does something wrong: what it alone refuses is not refused, and a call ends as on the chain, at its cost.
+"""
 
 import asyncio
-from collections.abc import Callable, Iterator
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,20 +17,33 @@ from django.utils import timezone
 from credits.models import CreditEntry
 from credits.services.reconciliation import find_differences as ledger_differences
 from devstack.services.stack import Services
+from devstack.world.profiles import Profile, ProfilePlan
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.errors import NodeUnavailable
+from gateway.chain.node import Node
 from gateway.chain.nodes import NodeLimits
+from gateway.chain.rpc import Call
+from gateway.chain.signatures import personal_sign_digest, quota_digests
+from gateway.common.errors import DomainError
 from lab.chaos import node_faults
 from lab.chaos.http_proxy import NodeProxy, Rule
 from lab.chaos.node_faults import changed, refusing
 from lab.chaos.proxies import Loop, tcp
+from relay.errors import KeyManagerNotFound
 from relay.models import Relayer, RelayTransaction
 from relay.pricing import cost_in_credits
+from relay.services.accepting.calls import Caller
+from relay.services.accepting.quota import signed_quota
 from relay.services.sending import broadcasting
 from relay.services.settling.reconciliation import find_differences
+from tests.relay.callers import execute
 from tests.relay.chain import Chain
-from tests.relay.conftest import Accept
+from tests.relay.conftest import Accept, Settle
+from tests.relay.quoting import prepare
+from tests.relay.signing import sign_call, sign_digest
 from tests.relay.workers import later, track
+from users.models import User
+from users.services import controllers
 
 pytestmark = pytest.mark.django_db
 # Of a node that responds, however busy the machine is.
@@ -296,3 +314,152 @@ def test_a_wrong_receipt_in_passing_leaves_no_trace(
     receipt = chain.receipt(row.transaction_hash)
     assert receipt is not None
     assert row.attempts.get().gas_used == int(receipt["gasUsed"], 16)
+
+
+def _instead(response: Mapping[str, object], *methods: str) -> Rule:
+    """Respond so to these methods."""
+
+    def change(call: node_faults.Response, answered: node_faults.Response) -> node_faults.Response:
+        return {"jsonrpc": "2.0", "id": call["id"], **response} if call["method"] in methods else answered
+
+    return changed(change)
+
+
+_REVERT = {"error": {"code": 3, "message": "execution reverted", "data": "0x" + "ab" * 4 + "c"}}
+REFUSING_ALONE: dict[str, Callable[[], Rule]] = {
+    "returns no bytes": lambda: _instead({"result": "0x"}, "eth_call"),
+    "has no code": lambda: _instead({"result": "0x"}, "eth_call", "eth_getCode"),
+    "reverts": lambda: _instead(_REVERT, "eth_call", "eth_estimateGas", "eth_simulateV1"),
+    "reverts only executions": lambda: _instead(_REVERT, "eth_estimateGas", "eth_simulateV1"),
+}
+
+
+def _execute(user: User, profile: Profile, services: Services) -> None:
+    execute(user=user, call=sign_call(services=services, profile=profile), now=timezone.now())
+
+
+def _prepare(user: User, profile: Profile, services: Services) -> None:
+    prepared = prepare(user, profile, channel=1)
+    for refusal in prepared.refusals:
+        raise refusal
+    assert prepared.quote is not None
+
+
+def _ask_for_a_challenge(user: User, profile: Profile, services: Services) -> None:
+    stranger = services.world.create_profiles(ProfilePlan())[0]
+    controllers.require_profile_code(profile_address=stranger.profile_address)
+
+
+def _sign_in(user: User, profile: Profile, services: Services) -> None:
+    message = secrets.token_hex(8)
+    signature = sign_digest(profile.controller.private_key, personal_sign_digest(message.encode()))
+    controllers.recover_controller(
+        profile_address=profile.profile_address, message=message, signature=signature
+    )
+
+
+def _refresh(user: User, profile: Profile, services: Services) -> None:
+    controller = profile.controller.address
+    assert controllers.may_sign(profile_address=profile.profile_address, controller=controller)
+
+
+def _read_quota(user: User, profile: Profile, services: Services) -> None:
+    timestamp = int(timezone.now().timestamp())
+    digest = quota_digests(address=profile.profile_address, timestamp=timestamp)[0]
+    signature = sign_digest(profile.controller.private_key, digest)
+    caller = Caller(user.pk, profile.profile_address)
+    signed_quota(caller=caller, timestamp=timestamp, signature=signature, now=timezone.now())
+
+
+USES: list[Callable[[User, Profile, Services], None]] = [
+    _execute,
+    _prepare,
+    _ask_for_a_challenge,
+    _sign_in,
+    _refresh,
+    _read_quota,
+]
+
+
+@pytest.mark.parametrize("fault", REFUSING_ALONE)
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__.strip("_"))
+def test_what_one_of_three_nodes_refuses_alone_is_not_refused(
+    user: User, profile: Profile, services: Services, make: Callable[..., Nodes], use: Any, fault: str
+) -> None:
+    make(3).proxies[0].rule = REFUSING_ALONE[fault]()
+    use(user, profile, services)
+
+
+@pytest.mark.parametrize("fault", REFUSING_ALONE)
+def test_a_call_of_a_known_pair_survives_the_refusal_of_one_node_which_is_then_used_last(
+    accept: Accept, chain: Chain, make: Callable[..., Nodes], settle: Settle, fault: str
+) -> None:
+    nodes = make(3)
+    accept()
+    assert settle() == 1
+    nodes.proxies[0].rule = REFUSING_ALONE[fault]()
+    _assert_true_to_chain_after(accept(), settle)
+    first, *_ = nodes.client.pool
+    assert first.backs_off_until > time.monotonic()
+    first.backs_off_until = 0
+    _assert_true_to_chain_after(accept(), settle)
+
+
+def _assert_true_to_chain_after(row: RelayTransaction, settle: Settle) -> None:
+    assert settle() == 1
+    row.refresh_from_db()
+    assert row.status == "Success"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("use", [_execute, _sign_in, _refresh, _read_quota])
+def test_what_the_chain_refuses_is_refused_with_any_number_of_nodes(
+    user: User,
+    profile: Profile,
+    services: Services,
+    make: Callable[..., Nodes],
+    use: Any,
+    count: int,
+) -> None:
+    nodes = make(count)
+    for proxy in nodes.proxies:
+        proxy.rule = REFUSING_ALONE["returns no bytes"]()
+    with pytest.raises((DomainError, AssertionError)):
+        use(user, profile, services)
+    assert not RelayTransaction.objects.exists()
+    assert all(node.backs_off_until == 0 for node in nodes.client.pool)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_refusal_stands_if_no_other_node_responds(
+    user: User, profile: Profile, services: Services, make: Callable[..., Nodes], count: int
+) -> None:
+    nodes = make(count)
+    nodes.proxies[0].rule = REFUSING_ALONE["returns no bytes"]()
+    for proxy in nodes.proxies[1:]:
+        proxy.cut()
+    with pytest.raises(KeyManagerNotFound):
+        _execute(user, profile, services)
+
+
+def test_an_accepted_call_costs_no_other_node_a_request(
+    accept: Accept, chain: Chain, make: Callable[..., Nodes], settle: Settle
+) -> None:
+    nodes = make(3)
+    accept()
+    assert settle() == 1
+    read: list[str] = []
+    for node in nodes.client.pool:
+        _count(node, read)
+    accept()
+    assert read == [next(iter(nodes.client.pool)).name]
+
+
+def _count(node: Node, read: list[str]) -> None:
+    ask = node.ask
+
+    def counted(calls: Sequence[Call], **options: Any) -> list[Any]:
+        read.append(node.name)
+        return ask(calls, **options)
+
+    vars(node)["ask"] = counted

@@ -135,10 +135,10 @@ class NoDataKeysAllowed(CallRefused):
 
 class RelayCallNotYetValid(CallRefused):
     """
-    The validity window of the relay call has not begun (`RelayCallBeforeStartTime`).
+    The validity window of the relay call does not begin by the next block (`RelayCallBeforeStartTime`).
 
-    If the service itself refuses the call, `validFrom` is the start of the window and `serverTime` the current time,
-    both in unix seconds.
+    If the service itself refuses the call, `validFrom` is the start of the window and `serverTime` the service's time,
+    both in unix seconds. The same call can be accepted after `Retry-After` seconds.
     """
 
     code, title = "relay-call-not-yet-valid", "The relay call is not valid yet"
@@ -150,7 +150,7 @@ class RelayCallExpired(CallRefused):
     """
     The validity window of the relay call has ended (`RelayCallExpired`); sign again with a later end.
 
-    If the service itself refuses the call, `validUntil` is the end of the window and `serverTime` the current time,
+    If the service itself refuses the call, `validUntil` is the end of the window and `serverTime` the service's time,
     both in unix seconds.
     """
 

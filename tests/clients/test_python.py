@@ -99,7 +99,8 @@ def service() -> Iterator[FakeService]:
             status, result = fake.answer(self.path, body)
             content = json.dumps(result).encode()
             self.send_response(status)
-            self.send_header("Retry-After", fake.retry_after)
+            if status in {422, 429, 503}:
+                self.send_header("Retry-After", fake.retry_after)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -150,12 +151,12 @@ def test_several_calls_are_one_payload() -> None:
 def test_while_the_service_is_busy_or_away_exactly_the_same_call_is_sent_again(
     service: FakeService, relay: Relay
 ) -> None:
-    service.replies[EXECUTE] = [BUSY, (502, {})]
+    service.replies[EXECUTE] = [BUSY, (502, {}), problem(422, "relay-call-not-yet-valid")]
 
     assert relay.send(PROFILE, CALL).wait()["status"] == "Success"
 
     first, *repeats = service.bodies(EXECUTE)
-    assert repeats == [first, first]
+    assert repeats == [first, first, first]
     assert first["keyManagerAddress"] == KEY_MANAGER
     assert first["transaction"]["abi"] == "0x" + encode_calls(CALL).hex()
     assert 3500 < int(first["transaction"]["validityTimestamps"]) - time.time() <= 3600

@@ -30,6 +30,10 @@ class Chain:
         """Add blocks; the first one takes whatever in the pool is due."""
         self._rpc.call("anvil_mine", hex(blocks))
 
+    def time(self) -> int:
+        """Return the newest block's unix time."""
+        return int(self._rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+
     def reorganise(self, depth: int, *blocks: Sequence[bytes]) -> None:
         """
         Replace the newest blocks by as many others; what they held is forgotten, by the pool as well.

@@ -89,7 +89,7 @@ export class Http {
     this.isKnown ||= response.ok || isProblem(answer);
     if (response.ok) return answer;
     if (!isProblem(answer)) throw this.unreachable(`${this.url} responded ${response.status} to ${path}.`);
-    throw new RelayProblem(answer, WAIT_STATUSES.has(response.status) ? secondsOf(response) : undefined);
+    throw new RelayProblem(answer, secondsOf(response));
   }
 
   private unreachable(text: string, options?: ErrorOptions): ServiceUnreachable {
@@ -127,9 +127,10 @@ export function sleep(seconds: number): Promise<void> {
 }
 
 /** The seconds of Retry-After; this service never sends a date. */
-function secondsOf(response: Response): number {
+function secondsOf(response: Response): number | undefined {
   const seconds = Number(response.headers.get("retry-after"));
-  return seconds > 0 ? seconds : 1;
+  if (seconds > 0) return seconds;
+  return WAIT_STATUSES.has(response.status) ? 1 : undefined;
 }
 
 function isProblem(answer: unknown): answer is Problem & Record<string, unknown> {

@@ -48,15 +48,15 @@ test("while the service is busy or unreachable, exactly the same call is retried
   const away = () => {
     throw new TypeError("fetch failed");
   };
-  const service = new FakeService().next(EXECUTE, () => problem(503, "chain-unavailable"), away);
+  const early = () => problem(422, "relay-call-not-yet-valid");
+  const service = new FakeService().next(EXECUTE, () => problem(503, "chain-unavailable"), early, away);
   const relay = await relayOf(service);
 
   assert.equal((await relay.send(PROFILE, CALL)).hash, HASH);
 
   const bodies = service.sent(EXECUTE);
-  assert.equal(bodies.length, 3);
-  assert.deepEqual(bodies[0], bodies[1]);
-  assert.deepEqual(bodies[1], bodies[2]);
+  assert.equal(bodies.length, 4);
+  for (const body of bodies) assert.deepEqual(body, bodies[0]);
 });
 
 test("retries end after a timeout, and other errors are not retried", async () => {

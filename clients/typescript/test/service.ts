@@ -86,7 +86,7 @@ export function problem(
   code: string,
   members: Json = {},
 ): [number, Json, Record<string, string>] {
-  const wait: Record<string, string> = status === 503 ? { "retry-after": "0.01" } : {};
+  const wait: Record<string, string> = [422, 503].includes(status) ? { "retry-after": "0.01" } : {};
   return [status, { type: "", title: "", status, code, detail: "", requestId: null, ...members }, wait];
 }
 

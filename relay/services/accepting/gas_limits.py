@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.contracts import EXECUTE, refusal_from_revert
-from gateway.chain.errors import CallReverted, RelayNonceRefused, result_too_large
+from gateway.chain.errors import CallReverted, RelayCallNotYetValid, RelayNonceRefused, result_too_large
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, Trial
 from relay.pricing import gas_limit_for
@@ -177,9 +177,11 @@ def _compared(query: RelayQuery, *, estimate: int, maximum: int, spare: int = 0)
     return Gas(maximum, gas.expected)
 
 
-def of_follower(call: SubmittedCall, *, maximum: int) -> Gas:
+def of_parts(call: SubmittedCall, *, maximum: int) -> Gas:
     """
-    Return the gas of a call whose nonce the chain does not expect yet; the node can only try its parts.
+    Return the gas of a call that the newest block would refuse for its nonce, its validity or its lack of a signature.
+
+    The node can only try the parts of such a call.
 
     Raises:
         CallReverted: the controller may not make the call, or the payload reverts.
@@ -193,7 +195,12 @@ def of_follower(call: SubmittedCall, *, maximum: int) -> Gas:
         payload=call.signed.payload,
         gas_cap=query.gas_cap,
     )
-    return _compared(_inner(call), estimate=estimate, maximum=maximum, spare=_RELAYING_GAS)
+    gas = _compared(_inner(call), estimate=estimate, maximum=maximum, spare=_RELAYING_GAS)
+    if call.signed.sequence:
+        return gas
+    expected = gas.expected + FIRST_OF_CHANNEL_GAS
+    least = gas_limit_for(estimate=expected, maximum=maximum)
+    return Gas(max(least, min(gas.limit + FIRST_OF_CHANNEL_GAS, maximum)), expected)
 
 
 def before_signing(call: SubmittedCall, *, maximum: int) -> Gas:
@@ -204,11 +211,7 @@ def before_signing(call: SubmittedCall, *, maximum: int) -> Gas:
         CallReverted: the controller may not make the call, or the payload reverts.
         NodeUnavailable: no node responded.
     """
-    gas = of_follower(call, maximum=maximum)
-    if call.signed.sequence == 0:
-        expected = gas.expected + FIRST_OF_CHANNEL_GAS
-        least = gas_limit_for(estimate=expected, maximum=maximum)
-        gas = Gas(max(least, min(gas.limit + FIRST_OF_CHANNEL_GAS, maximum)), expected)
+    gas = of_parts(call, maximum=maximum)
     learned = _learned.get(_kind_of(call.query.profile, call.signed))
     # The gas used by similar calls is a better estimate than the sum of the parts, but proves nothing for this call.
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
@@ -249,6 +252,11 @@ def _inner(call: SubmittedCall) -> RelayQuery:
 def _was_tried_too_early(trial: Trial) -> bool:
     """Return whether a new block changed the relay nonce between its read and the trial."""
     return isinstance(refusal_from_revert(trial.revert or b""), RelayNonceRefused)
+
+
+def was_tried_before_start(trial: Trial) -> bool:
+    """Return whether the newest block refuses the call because its validity has not begun."""
+    return isinstance(refusal_from_revert(trial.revert or b""), RelayCallNotYetValid)
 
 
 def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:

@@ -24,7 +24,7 @@ from gateway.chain.fees import Fees
 from gateway.chain.lsp6 import Permission
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from gateway.chain.signatures import recover_address
-from gateway.chain.types import RelayState
+from gateway.chain.types import Head, RelayState
 from gateway.common.errors import DomainError
 from relay.errors import (
     ForeignKeyManager,
@@ -64,9 +64,10 @@ def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
         raise _explain_unknown_signer(profile=query.profile, call=signed, controller=query.controller)
     check_relay_permission(call)
     chain_nonce = _check_nonce(call=signed, state=state)
-    check_validity(call=signed, now=state.head.timestamp)
+    check_validity(call=signed, now=int(call.now.timestamp()), head=state.head)
     fees = fees_of(state)
-    is_next = signed.relay_nonce == chain_nonce
+    # Before the start of its validity, the newest block refuses the call as it does a follower.
+    is_next = signed.relay_nonce == chain_nonce and not gas_limits.was_tried_before_start(state.trial)
     maximum, gas = maximum_gas(is_trusted=is_trusted), None
     try:
         if is_next:
@@ -74,7 +75,7 @@ def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
         if gas is None and may_ask and is_next:
             gas = gas_limits.of_estimate(call, maximum=maximum)
         elif gas is None and may_ask:
-            gas = gas_limits.of_follower(call, maximum=maximum)
+            gas = gas_limits.of_parts(call, maximum=maximum)
     except CallReverted as reverted:
         refusal = refusal_from_revert(reverted.data)
         if may_ask or not _may_lack_gas(refusal):
@@ -115,32 +116,36 @@ def _may_lack_gas(refusal: DomainError) -> bool:
     return isinstance(refusal, TargetReverted | ProfileRefused)
 
 
-def check_validity(*, call: RelayCall, now: int) -> None:
+def check_validity(*, call: RelayCall, now: int, head: Head | None = None) -> None:
     """
-    Refuse a call outside its validity window, or too close to its end to be mined.
+    Refuse a call that the next block would refuse for its validity window, or that is too close to its end.
+
+    The next block is at least one block time later than the newest one, `head`, so a call may begin that much after
+    `head` and `now`. The later of both decides whether it has ended.
 
     Raises:
         RelayCallNotYetValid, RelayCallExpired, ValidityTooShort.
     """
-    if not call.validity:
-        return
-    if now < call.valid_from:
+    chain_time = now if head is None else head.timestamp
+    next_block, latest = min(now, chain_time) + get_chain().block_seconds, max(now, chain_time)
+    if call.valid_from > next_block:
         raise RelayCallNotYetValid(
-            f"The call is valid from {call.valid_from}; the time is {now}.",
+            f"The call is valid from {call.valid_from}; the next block may have the time {next_block}.",
+            retry_after=call.valid_from - next_block,
             validFrom=call.valid_from,
             serverTime=now,
         )
     if call.valid_until is None:
         return
-    if now > call.valid_until:
+    if latest > call.valid_until:
         raise RelayCallExpired(
-            f"The call was valid until {call.valid_until}; the time is {now}.",
+            f"The call was valid until {call.valid_until}; the time is {latest}.",
             validUntil=call.valid_until,
             serverTime=now,
         )
-    if call.valid_until - now < settings.RELAY_MIN_VALIDITY_SECONDS:
+    if call.valid_until - latest < settings.RELAY_MIN_VALIDITY_SECONDS:
         raise ValidityTooShort(
-            f"The call expires in {call.valid_until - now} s, which is too soon to be mined.",
+            f"The call expires in {call.valid_until - latest} s, which is too soon to be mined.",
             minimumSeconds=settings.RELAY_MIN_VALIDITY_SECONDS,
             validUntil=call.valid_until,
             serverTime=now,

@@ -189,7 +189,7 @@ def _assess(call: SubmittedCall) -> _Terms:
     with refusals:
         limits.check_cancelled_calls(rows=call.rows, now=call.now)
     with refusals:
-        preflight.check_validity(call=call.signed, now=max(int(call.now.timestamp()), state.head.timestamp))
+        preflight.check_validity(call=call.signed, now=int(call.now.timestamp()), head=state.head)
     is_trusted, fees, gas = None, None, None
     with refusals:
         is_trusted = preflight.check_ownership(call)

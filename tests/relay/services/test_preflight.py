@@ -4,6 +4,7 @@ import random
 import secrets
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import UTC, datetime
 
 import pytest
 from django.conf import settings
@@ -20,6 +21,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.errors import NodeUnavailable, RelayCallExpired, RelayCallNotYetValid, TargetReverted
 from gateway.chain.fees import FeesTooHigh
 from gateway.chain.lsp25 import RelayCall
+from gateway.chain.types import Head
 from gateway.common.errors import DomainError
 from relay.errors import GasLimitExceeded, ValidityTooShort
 from relay.models import Attempt, RelayTransaction
@@ -35,6 +37,7 @@ from tests.relay.workers import later
 from users.models import User
 
 pytestmark = pytest.mark.django_db
+_BLOCK = settings.CHAIN_BLOCK_SECONDS
 
 
 def test_a_call_that_needs_more_gas_than_is_relayed_is_refused(
@@ -168,9 +171,11 @@ def test_a_call_outside_its_window_is_refused_without_a_request_to_the_node(
 ) -> None:
     now = timezone.now()
     server_time = int(now.timestamp())
-    start, end = server_time + random.randint(1, 10**6), server_time - random.randint(1, 10**6)
+    wait, end = random.randint(1, 10**6), server_time - random.randint(1, 10**6)
+    start = server_time + settings.CHAIN_BLOCK_SECONDS + wait
     refusal = refused.call(RelayCallNotYetValid, user, new_call(validity=window(start, 0)), now=now)
     assert refusal.members == {"validFrom": start, "serverTime": server_time}
+    assert refusal.retry_after == wait
     refusal = refused.call(RelayCallExpired, user, new_call(validity=window(0, end)), now=now)
     assert refusal.members == {"validUntil": end, "serverTime": server_time}
     end = server_time + settings.RELAY_MIN_VALIDITY_SECONDS - 1
@@ -191,12 +196,58 @@ def test_a_call_that_is_valid_just_long_enough_is_executed(
     assert RelayTransaction.objects.get().status == "Success"
 
 
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_call_that_is_valid_from_now_is_prepared_accepted_and_mined_by_the_next_block(
+    user: User,
+    profile: Profile,
+    new_call: Callable[..., RelayCall],
+    settle: Callable[[], int],
+    chain: Chain,
+    ahead: int,
+) -> None:
+    chain.mine()
+    # Between two blocks, the service's time is ahead of the newest block's; a caller's may be ahead of both.
+    since = random.randint(1, settings.CHAIN_BLOCK_SECONDS)
+    now = datetime.fromtimestamp(chain.time() + random.randint(0, since), UTC)
+    validity = window(chain.time() + since, chain.time() + 3600)
+    channel = random.randint(1, 2**128 - 1)
+    if ahead:
+        execute(user=user, call=new_call(channel=channel), now=now)
+    draft = Draft(set_data_payload(), channel, validity, controller=profile.controller.address)
+    prepared = prepare(caller=Caller(user.pk, profile.profile_address), draft=draft, now=now)
+    assert (prepared.refusals, prepared.quote is None) == ((), False)
+    execute(user=user, call=new_call(validity=validity, channel=channel, ahead=ahead), now=now)
+    with chain.later(chain.time() + settings.CHAIN_BLOCK_SECONDS):
+        assert settle() == 1 + ahead
+    assert RelayTransaction.objects.latest("pk").status == "Success"
+
+
+@pytest.mark.parametrize(
+    ("validity", "newest_block", "wait"),
+    [
+        (window(1_000 + _BLOCK, 0), 1_000, 0),
+        (window(1_001 + _BLOCK, 0), 1_000, 1),
+        (window(1_000, 0), 1_000 - _BLOCK, 0),
+        (window(1_000, 0), 999 - _BLOCK, 1),
+        (window(1_009 + _BLOCK, 0), 1_100, 9),
+    ],
+)
+def test_a_call_may_begin_a_block_after_the_earlier_of_both_clocks(
+    validity: int, newest_block: int, wait: int
+) -> None:
+    call = RelayCall("0x" + "00" * 20, b"", b"", 0, validity)
+    with pytest.raises(RelayCallNotYetValid) if wait else nullcontext() as refused:
+        check_validity(call=call, now=1_000, head=Head(1, newest_block, 1))
+    assert refused is None or refused.value.retry_after == wait
+    assert refused is None or refused.value.members["serverTime"] == 1_000
+
+
 @pytest.mark.parametrize(
     ("validity", "kind"),
     [
         (0, None),
         (window(1_000, 0), None),
-        (window(1_001, 0), RelayCallNotYetValid),
+        (window(1_001 + _BLOCK, 0), RelayCallNotYetValid),
         (window(0, 1_000 + settings.RELAY_MIN_VALIDITY_SECONDS), None),
         (window(0, 999 + settings.RELAY_MIN_VALIDITY_SECONDS), ValidityTooShort),
         (window(0, 1_000), ValidityTooShort),
@@ -206,8 +257,11 @@ def test_a_call_that_is_valid_just_long_enough_is_executed(
 )
 def test_the_window_is_exact_to_the_second(validity: int, kind: type[DomainError] | None) -> None:
     call = RelayCall("0x" + "00" * 20, b"", b"", 0, validity)
-    with pytest.raises(kind) if kind else nullcontext():
-        check_validity(call=call, now=1_000)
+    for now, newest_block in ((1_000, None), (1_000, 990), (990, 1_000)):
+        with pytest.raises(kind) if kind else nullcontext():
+            check_validity(
+                call=call, now=now, head=None if newest_block is None else Head(1, newest_block, 1)
+            )
 
 
 def test_the_chains_clock_counts_as_well_as_ours(
@@ -217,5 +271,7 @@ def test_the_chains_clock_counts_as_well_as_ours(
     start = int(now.timestamp()) + 600
     call = new_call(validity=window(start, 0))
     # Our clock runs ahead: the call is due for us and not for the chain.
-    refusal = refused.call(RelayCallNotYetValid, user, call, now=later(700))
-    assert abs(refusal.members["serverTime"] - int(now.timestamp())) < 60
+    ahead = later(700)
+    refusal = refused.call(RelayCallNotYetValid, user, call, now=ahead)
+    assert refusal.members["serverTime"] == int(ahead.timestamp())
+    assert 500 < (refusal.retry_after or 0) <= 600 - settings.CHAIN_BLOCK_SECONDS

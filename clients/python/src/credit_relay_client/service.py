@@ -108,12 +108,10 @@ class Service:
 
 
 def _retry_after(response: urllib3.BaseHTTPResponse) -> float | None:
-    if response.status not in _WAIT_STATUSES:
-        return None
     try:
         return max(float(response.headers["retry-after"]), 0.01)
     except (KeyError, ValueError):
-        return 1
+        return 1 if response.status in _WAIT_STATUSES else None
 
 
 class Node:

@@ -111,7 +111,7 @@ class RefreshTokenReused(SignInRefused):
     """
     The refresh token was already exchanged, so two parties may hold it; its session has ended.
 
-    Sign in again. Store only the newest refresh token, and send it once.
+    Sign in again. Store only the newest refresh token. Repeat an exchange only if its response was lost.
     """
 
     code, title = "refresh-token-reused", "The refresh token has been used"

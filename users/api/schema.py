@@ -73,9 +73,10 @@ malformed signature leaves it unused. So after a 503 from this path, request a n
 body would get 401 `nonce-used`.
 """.strip()
 REFRESH_DESCRIPTION = """
-A refresh token is valid for one exchange. A repeat within 10 seconds, for example after a lost response, returns the
-same next refresh token. A later repeat ends the session, because two parties then hold the token. The controller must
-still hold SIGN. A refresh does not extend the session.
+A refresh token is valid for one exchange. Repeats within 10 seconds return the same next refresh token. After a lost
+response, one more repeat does, within ten minutes and while that next token is unused. Any other repeat ends the
+session, because two parties then hold the token. The controller must still hold SIGN. A refresh does not extend the
+session.
 """.strip()
 LOGOUT_DESCRIPTION = """
 Ends the session of the access token at once, with all its tokens. `refresh` may name another session of the same user,

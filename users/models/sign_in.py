@@ -74,6 +74,8 @@ class RefreshToken(models.Model):
     token_hash = models.CharField(max_length=64, unique=True)
     created_at = ClockField()
     used_at = models.DateTimeField(null=True)
+    # When the token was exchanged again because the response to its exchange was lost.
+    repeated_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"{self.token_hash[:8]}…"

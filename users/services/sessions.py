@@ -1,8 +1,8 @@
 """
 Sign-in sessions: opened by a sign-in, refreshed with one-time tokens, and ended together with all their tokens.
 
-If a refresh token is used again after its grace period, two parties have it, one of them
-possibly an attacker, so the whole session ends.
+An exchange whose response was lost can be repeated once (`_may_exchange`). If a refresh token is used in any other way
+again, two parties have it, one of them possibly an attacker, so the whole session ends.
 """
 
 import logging
@@ -30,6 +30,8 @@ from users.tokens import AccessToken, TokenHolder, hash_of, new_refresh_token, n
 
 security_log = logging.getLogger("users.security")
 _KEPT_AFTER_END = timedelta(days=30)
+# How long after a token's exchange the exchange may be repeated because its response was lost.
+_REPEATABLE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +135,12 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
     """
     Exchange a refresh token for the next pair of its session.
 
-    Within `AUTH_REFRESH_GRACE`, a repeat returns the same next refresh token.
+    Within `AUTH_REFRESH_GRACE`, repeats return the same next refresh token. Later, one more repeat does, within ten
+    minutes and while that next token is unused, because the response may have been lost.
 
     Raises:
         RefreshTokenUnknown, SessionEnded, AccountInactive: the session or the account has ended.
-        RefreshTokenReused: the token was already exchanged; the session has ended.
+        RefreshTokenReused: the token was exchanged too often or too long ago; the session has ended.
         ControllerRevoked: the controller lost SIGN, or the key manager changed; the session has ended.
         NodeUnavailable: the controller cannot be checked now; the token stays valid.
     """
@@ -147,7 +150,7 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
         raise RefreshTokenUnknown("Sign in again.")
     session, profile_address = row.session, str(row.session.user.profile_address)
     _require_active(session, now)
-    if _is_reused(row, now):
+    if not _may_exchange(row, now):
         _end_reused(session.pk, now)
     # 2. Outside any transaction: check that the controller still holds SIGN.
     if not controllers.may_sign(profile_address=profile_address, controller=session.controller_address):
@@ -166,7 +169,7 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
 
 def _rotate(session_id: uuid.UUID, token_id: int, child_hash: str, now: datetime) -> bool:
     """
-    Create the token's one child; return False if the token was exchanged longer ago than the grace period.
+    Create the token's one child, or record that its exchange was repeated; return False if it may not be exchanged.
 
     Raises:
         SessionEnded: the session ended while the node was queried.
@@ -174,16 +177,37 @@ def _rotate(session_id: uuid.UUID, token_id: int, child_hash: str, now: datetime
     session = SignInSession.objects.select_related("user").select_for_update(of=("self",)).get(pk=session_id)
     _require_active(session, now)
     token = RefreshToken.objects.get(pk=token_id)
-    if token.used_at is not None:
-        return not _is_reused(token, now)
-    RefreshToken.objects.filter(pk=token_id).update(used_at=now)
-    RefreshToken.objects.create(session=session, parent=token, token_hash=child_hash, created_at=now)
-    SignInSession.objects.filter(pk=session_id).update(refreshed_at=now)
+    if not _may_exchange(token, now):
+        return False
+    this_token = RefreshToken.objects.filter(pk=token_id)
+    if token.used_at is None:
+        this_token.update(used_at=now)
+        RefreshToken.objects.create(session=session, parent=token, token_hash=child_hash, created_at=now)
+        SignInSession.objects.filter(pk=session_id).update(refreshed_at=now)
+    elif not _is_in_grace(token, now):
+        this_token.update(repeated_at=now)
+        security_log.info("the exchange of a refresh token of session %s was repeated", session_id)
     return True
 
 
-def _is_reused(token: RefreshToken, now: datetime) -> bool:
-    return token.used_at is not None and now - token.used_at > settings.AUTH_REFRESH_GRACE
+def _may_exchange(token: RefreshToken, now: datetime) -> bool:
+    """
+    Return whether the token is new, or was exchanged moments ago, or its exchange may be repeated.
+
+    The repeat is for a lost response: once, for ten minutes, while the token's child is unused. Clients that wait for
+    each other repeat together, so the grace begins again with it.
+    """
+    if token.used_at is None or _is_in_grace(token, now):
+        return True
+    if token.repeated_at is not None or now - token.used_at > _REPEATABLE:
+        return False
+    return RefreshToken.objects.filter(parent=token, used_at=None).exists()
+
+
+def _is_in_grace(token: RefreshToken, now: datetime) -> bool:
+    """Return whether the token was exchanged, or its exchange repeated, so recently that requests may have crossed."""
+    latest = token.repeated_at or token.used_at
+    return latest is not None and now - latest <= settings.AUTH_REFRESH_GRACE
 
 
 def _end_reused(session_id: uuid.UUID, now: datetime) -> NoReturn:

@@ -29,11 +29,26 @@ def test_concurrent_refreshes_get_the_same_child_of_the_one_active_session(profi
     sessions.refresh(token=pairs[0].refresh, now=now())
 
 
+def test_concurrent_repeats_of_a_lost_response_leave_the_session_and_its_child(profile: Profile) -> None:
+    token, start = signed_in(profile).refresh, now()
+    lost = sessions.refresh(token=token, now=start)
+
+    outcomes = at_once([lambda: sessions.refresh(token=token, now=start + timedelta(seconds=12))] * 20)
+
+    assert {outcome.refresh for outcome in outcomes if isinstance(outcome, TokenPair)} == {lost.refresh}
+    assert [outcome for outcome in outcomes if not isinstance(outcome, TokenPair)] == []
+    assert SignInSession.objects.active(now=now()).count() == 1
+    assert RefreshToken.objects.count() == 2
+    with pytest.raises(RefreshTokenReused):
+        sessions.refresh(token=token, now=start + timedelta(seconds=65))
+    assert not SignInSession.objects.active(now=now()).exists()
+
+
 def test_concurrent_late_repeats_end_the_session_once(profile: Profile) -> None:
     token, start = signed_in(profile).refresh, now()
     sessions.refresh(token=token, now=start)
 
-    outcomes = at_once([lambda: sessions.refresh(token=token, now=start + timedelta(seconds=11))] * 8)
+    outcomes = at_once([lambda: sessions.refresh(token=token, now=start + timedelta(seconds=601))] * 8)
 
     assert all(isinstance(outcome, RefreshTokenReused | SessionEnded) for outcome in outcomes)
     assert not SignInSession.objects.active(now=now()).exists()

@@ -1,5 +1,6 @@
-"""A refresh token is good for one exchange; what comes after its grace ends the session."""
+"""A refresh token is good for one exchange, which can be repeated once if its response was lost."""
 
+import random
 import secrets
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,6 +27,8 @@ from users.tokens import AccessToken
 
 pytestmark = pytest.mark.django_db
 GRACE = timedelta(seconds=10)
+REPEATABLE = timedelta(minutes=10)
+TICK = timedelta(milliseconds=1)
 
 
 @pytest.fixture
@@ -75,19 +78,64 @@ def test_a_repeat_within_the_grace_gets_the_very_same_token(token: str) -> None:
     sessions.refresh(token=again.refresh, now=start + GRACE)
 
 
-def test_a_repeat_after_the_grace_ends_the_session_for_both_holders(
+def _after_grace() -> timedelta:
+    """Return a time after an exchange at which it can still be repeated."""
+    return random.choice([GRACE + TICK, REPEATABLE, timedelta(seconds=random.uniform(10.1, 599))])
+
+
+def test_an_exchange_whose_response_was_lost_is_repeated_once_with_the_very_same_token(
     token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "users.security")
+    start = now()
+    lost = sessions.refresh(token=token, now=start)
+
+    repeated = start + _after_grace()
+    again = sessions.refresh(token=token, now=repeated)
+    # A second tab that waited for the first repeats it at the same time.
+    other = sessions.refresh(token=token, now=repeated + GRACE)
+
+    assert again.refresh == other.refresh == lost.refresh
+    assert RefreshToken.objects.count() == 2
+    assert "was repeated" in caplog.text
+    assert token not in caplog.text
+    # The next exchange can be repeated as well.
+    sessions.refresh(token=again.refresh, now=repeated)
+    sessions.refresh(token=again.refresh, now=repeated + _after_grace())
+    assert SignInSession.objects.active(now=repeated).count() == 1
+
+
+@pytest.mark.parametrize("case", ["too late", "twice", "the next one is used"])
+def test_a_token_that_two_parties_use_ends_the_session_for_both(
+    token: str, case: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     start = now()
     newest = sessions.refresh(token=token, now=start)
+    moment = start + REPEATABLE + TICK
+    if case == "twice":
+        moment = start + timedelta(minutes=1)
+        sessions.refresh(token=token, now=moment)
+        moment += GRACE + TICK
+    if case == "the next one is used":
+        moment = start + _after_grace()
+        newest = sessions.refresh(token=newest.refresh, now=start + GRACE)
 
     with pytest.raises(RefreshTokenReused):
-        sessions.refresh(token=token, now=start + GRACE + timedelta(milliseconds=1))
+        sessions.refresh(token=token, now=moment)
     _assert_ended(SignInSession.Reason.TOKEN_REUSED)
     assert "refresh token used twice" in caplog.text
     assert token not in caplog.text
     with pytest.raises(SessionEnded):
-        sessions.refresh(token=newest.refresh, now=start)
+        sessions.refresh(token=newest.refresh, now=moment)
+
+
+def test_a_repeat_that_the_node_cannot_check_is_not_counted(token: str, chain: FakeChain) -> None:
+    start = now()
+    sessions.refresh(token=token, now=start)
+    with chain.away(), pytest.raises(NodeUnavailable):
+        sessions.refresh(token=token, now=start + timedelta(minutes=1))
+
+    sessions.refresh(token=token, now=start + timedelta(minutes=2))
 
 
 def test_reuse_is_found_while_the_node_is_away(token: str, chain: FakeChain) -> None:
@@ -95,7 +143,7 @@ def test_reuse_is_found_while_the_node_is_away(token: str, chain: FakeChain) -> 
     sessions.refresh(token=token, now=start)
 
     with chain.away(), pytest.raises(RefreshTokenReused):
-        sessions.refresh(token=token, now=start + GRACE + timedelta(seconds=1))
+        sessions.refresh(token=token, now=start + REPEATABLE + TICK)
     _assert_ended(SignInSession.Reason.TOKEN_REUSED)
 
 
@@ -180,7 +228,25 @@ def test_a_token_already_used_before_the_lock_was_taken_ends_the_session(
     monkeypatch.setattr(chain, "read_key_manager", used_meanwhile)
 
     with pytest.raises(RefreshTokenReused):
-        sessions.refresh(token=token, now=start + GRACE + timedelta(seconds=1))
+        sessions.refresh(token=token, now=start + REPEATABLE + TICK)
+    _assert_ended(SignInSession.Reason.TOKEN_REUSED)
+
+
+def test_a_repeat_while_the_next_token_is_used_ends_the_session(
+    token: str, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, read = now(), chain.read_key_manager
+    child = sessions.refresh(token=token, now=start).refresh
+
+    def used_meanwhile(**arguments: Any) -> KeyManagerState:
+        monkeypatch.setattr(chain, "read_key_manager", read)
+        sessions.refresh(token=child, now=start)
+        return read(**arguments)
+
+    monkeypatch.setattr(chain, "read_key_manager", used_meanwhile)
+
+    with pytest.raises(RefreshTokenReused):
+        sessions.refresh(token=token, now=start + GRACE + TICK)
     _assert_ended(SignInSession.Reason.TOKEN_REUSED)
 
 

@@ -124,6 +124,12 @@ def keep_one_connection(**_: object) -> None:
         wrapper.settings_dict |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
 
 
+@signals.worker_init.connect
+def measure_clock(**_: object) -> None:
+    """Measure before the first task; forked processes start with this measurement."""
+    clock.measure_first()
+
+
 @signals.worker_process_init.connect
 def report_durations(**_: object) -> None:
     """Report durations and compare clocks in each forked process; the relay worker starts both with its loops."""

@@ -294,9 +294,9 @@ class RelayLoops(bootsteps.StartStopStep):
             self._loops.append(Signing(owner=worker.hostname))
         if settings.RELAY_SIGNER == "remote" or funding.treasury_address():
             self._loops.append(Funding(owner=worker.hostname))
+        clock.start()
         self._node_checks = node_checks()
         self._node_checks.start()
-        clock.start()
         metrics.reporter().start()
         tracing.start()
         signals.worker_shutting_down.connect(self._end_soon)

@@ -3,8 +3,8 @@ The time by the database's clock, which all hosts share.
 
 A row's time is often written on one host and compared on another. If each used its own clock, a host whose clock is
 ahead would end sessions, quotes and attempts of the others too early. Each process therefore measures every few seconds
-how far the database's clock is from its own, and corrects its own accordingly. It also reports the difference to
-`/metrics`.
+how far the database's clock is from its own, and corrects its own accordingly, for the first time before it does any
+work. It also reports the difference to `/metrics`.
 """
 
 import functools
@@ -28,6 +28,8 @@ from gateway.common.redis_urls import text_client
 
 logger = logging.getLogger(__name__)
 _INTERVAL_SECONDS = 10.0
+# Until the first measurement succeeds.
+_FIRST_INTERVAL_SECONDS = 1.0
 # Smaller differences are within the error of the measurement, and do no harm.
 _TOLERATED_SECONDS = 0.5
 # A measurement that takes longer is too inexact.
@@ -41,6 +43,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.correction = timedelta(0)
+        self.is_measured = False
 
     def measure(self) -> float | None:
         """
@@ -56,6 +59,7 @@ class Clock:
             return None
         ahead = (began + ended) / 2 - float(seconds)
         self.correction = timedelta(seconds=-ahead if abs(ahead) > _TOLERATED_SECONDS else 0)
+        self.is_measured = True
         return ahead
 
 
@@ -77,7 +81,7 @@ class ClockChecks(threading.Thread):
     def run(self) -> None:
         while not self._stopping.is_set():
             self.check()
-            self._stopping.wait(_INTERVAL_SECONDS)
+            self._stopping.wait(_INTERVAL_SECONDS if _clock.is_measured else _FIRST_INTERVAL_SECONDS)
 
     def end(self) -> None:
         """End after the current check."""
@@ -104,10 +108,21 @@ def checks() -> ClockChecks:
 
 
 def start() -> None:
-    """Start the checks of this process; does nothing if they run."""
+    """
+    Measure, and start the checks of this process; does nothing if they run.
+
+    While the database is unavailable, the process starts without a measurement: no request of it succeeds either.
+    """
     if not checks().is_alive():
         checks.cache_clear()
+        measure_first()
         checks().start()
+
+
+def measure_first() -> None:
+    """Measure unless this process, or the one that forked it, has done so."""
+    if not _clock.is_measured:
+        checks().check()
 
 
 def stop() -> None:

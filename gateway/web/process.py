@@ -35,8 +35,9 @@ def start() -> None:
     """Import every view, and start the background threads. Call it once in each process."""
     _ = get_resolver().url_patterns
     sql_functions.log_differing()
-    node_checks().start()
+    # First, because the age of a node's newest block depends on it.
     clock.start()
+    node_checks().start()
     metrics.reporter().start()
     tracing.start()
 

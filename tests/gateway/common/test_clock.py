@@ -44,6 +44,19 @@ def test_a_host_with_a_wrong_clock_has_the_right_time_once_it_has_measured(secon
         assert abs(clock.now() - true) < NEAR
 
 
+def test_a_new_process_measures_before_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = timezone.now()
+    monkeypatch.setattr(clock, "_clock", Clock())
+    # A thread that is slow to start.
+    monkeypatch.setattr(ClockChecks, "run", lambda self: self._stopping.wait())
+    with time_machine.travel(true + timedelta(seconds=random.choice([-600, 600]))):
+        clock.start()
+        try:
+            assert abs(clock.now() - true) < NEAR
+        finally:
+            clock.stop()
+
+
 def test_rows_made_on_a_host_with_a_wrong_clock_have_the_right_time() -> None:
     true = timezone.now()
     with time_machine.travel(true + timedelta(seconds=random.choice([-600, 600]))):

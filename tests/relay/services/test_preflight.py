@@ -33,7 +33,6 @@ from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, set_data_payload, sign_call, window
-from tests.relay.workers import later
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -265,13 +264,12 @@ def test_the_window_is_exact_to_the_second(validity: int, kind: type[DomainError
 
 
 def test_the_chains_clock_counts_as_well_as_ours(
-    user: User, new_call: Callable[..., RelayCall], refused: Refused
+    user: User, new_call: Callable[..., RelayCall], refused: Refused, chain: Chain
 ) -> None:
-    now = timezone.now()
-    start = int(now.timestamp()) + 600
-    call = new_call(validity=window(start, 0))
+    wait = random.randint(1, 600)
+    start = chain.time() + settings.CHAIN_BLOCK_SECONDS + wait
     # Our clock runs ahead: the call is due for us and not for the chain.
-    ahead = later(700)
-    refusal = refused.call(RelayCallNotYetValid, user, call, now=ahead)
-    assert refusal.members["serverTime"] == int(ahead.timestamp())
-    assert 500 < (refusal.retry_after or 0) <= 600 - settings.CHAIN_BLOCK_SECONDS
+    now = datetime.fromtimestamp(start + 100, UTC)
+    refusal = refused.call(RelayCallNotYetValid, user, new_call(validity=window(start, 0)), now=now)
+    assert refusal.members == {"validFrom": start, "serverTime": start + 100}
+    assert refusal.retry_after == wait

@@ -15,7 +15,9 @@ from checkin.services import checkins, seeds
 from credits.models import EntrySource, ExpiringLot, ExpiryRule
 from credits.services import entries
 from earnings.models import AdNetwork
+from gateway.chain.signing import get_signer
 from relay.models import RelayTransaction
+from relay.services.fleet import relayers
 from rewards.models import Badge
 from rewards.services import levels
 from tests.browser.accessibility import violations
@@ -25,7 +27,9 @@ from tests.factories import random_address
 from tests.fakes.profiles import transfer
 from tests.portal.history_rows import relayed
 from tests.rewards.rows import set_experience
+from tests.users.auth_client import signed_in
 from users.models import SignInSession
+from users.tokens import hash_of
 from webhooks.models import NoticeAddress
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,6 +55,43 @@ def test_signing_in_moves_the_focus_and_signing_out_leaves_nothing(browser: Brow
         # A rule of the style sheet once made hidden tabs visible.
         expect(page.locator("#sections")).to_be_hidden()
         assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_wallet_that_does_not_use_the_service_is_offered_it_where_sending_fails(
+    browser: Browser, holder: Holder
+) -> None:
+    key = secrets.token_hex(8)
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        entries.grant(user=holder.user, credits=50_000, source=EntrySource.SURVEYS, key=key)
+        holder.chain.fund(100 * 10**18, *get_signer().addresses())
+        relayers.sync(now=now())
+        page.goto(holder.base_url + ACCOUNT)
+        page.get_by_text("Try it: send LYX").click()
+        page.get_by_label("To address").fill(random_address())
+        page.get_by_role("button", name="Send with my wallet").click()
+
+        expect(toast(page)).to_contain_text("Your wallet does not send through this service yet.")
+        assert not RelayTransaction.objects.exists()
+        toast(page).get_by_role("button", name="Add to my wallet").click()
+        expect(toast(page)).to_contain_text("Your wallet now uses this service for 1 profile.")
+
+
+def test_one_other_session_is_ended_from_the_page(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        other = signed_in(holder.profile)
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(f"{holder.base_url}{ACCOUNT}#data")
+        expect(page.get_by_text("You lose", exact=True)).to_be_visible()
+
+        page.get_by_role("button", name="Sign out there").click()
+
+        expect(page.get_by_role("button", name="Sign out there")).to_have_count(0)
+        expect(page.get_by_text("this browser")).to_be_visible()
+    ended = SignInSession.objects.exclude(revoked_at=None).get()
+    assert ended.refresh_tokens.filter(token_hash=hash_of(other.refresh)).exists()
 
 
 def test_the_page_reports_a_session_that_ended_elsewhere_before_it_requests_a_signature(

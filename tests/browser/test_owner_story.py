@@ -196,7 +196,7 @@ def _relays_a_call(visit: Visit) -> None:
     amount = "0.5 LYX" if words.language == "en" else "0,5 LYX"
     title = words("Sent {amount} to {to}", amount=amount, to=f"{to[:6]}…{to[-4:]}")
     row = page.locator(".timeline li").filter(has_text=title)
-    expect(row).to_contain_text(f"-{words.number(_BOUGHT - left)}")
+    expect(row).to_contain_text(f"-{words.number(call.real_cost)}")
     expect(row).to_contain_text(words("done"))
     expect(row.get_by_role("link")).to_have_attribute(
         "href", f"https://explorer.example/tx/{call.transaction_hash}"

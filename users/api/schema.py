@@ -91,6 +91,10 @@ LOGOUT_EVERYWHERE_DESCRIPTION = """
 Ends every session of the profile at once, including this one, with all access and refresh tokens. A token of an
 external issuer stays valid until it expires.
 """.strip()
+END_SESSION_DESCRIPTION = """
+Ends one session of the profile at once, with all its tokens. `sessionsEnded` is 0 if the profile has no active session
+with this id.
+""".strip()
 KEYS_DESCRIPTION = """
 The public keys of our access tokens (RFC 7517). While a key is being replaced there are two; choose by `kid`.
 """.strip()
@@ -198,6 +202,7 @@ SESSIONS_EXAMPLES = [
         },
     )
 ]
+END_SESSION_EXAMPLES = [_response("Session ended", {"sessionsEnded": 1})]
 LOGOUT_EVERYWHERE_EXAMPLES = [_response("Signed out everywhere", {"sessionsEnded": 2})]
 KEYS_EXAMPLES = [
     _response(

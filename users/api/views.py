@@ -1,9 +1,10 @@
 """Sign in with a profile, refresh the session, end it, and read who is signed in."""
 
 from typing import Any
+from uuid import UUID
 
 from django.utils.crypto import salted_hmac
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -25,6 +26,7 @@ from users.services import sessions, sign_in
 
 # Callers are not signed in yet, so an expired access token must not cause an error.
 _PUBLIC: dict[str, Any] = {"authentication_classes": (), "permission_classes": (AllowAny,)}
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
 class SignInViewSet(ViewSet):
@@ -148,6 +150,20 @@ class SessionViewSet(ViewSet):
     def logout_everywhere(self, request: ProfileRequest) -> Response:
         ended = sessions.end_all(user_id=request.user.pk, reason=SignInSession.Reason.SIGNED_OUT, now=now())
         return Response({"sessionsEnded": ended}, headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="authEndSession",
+        tags=["sign-in"],
+        summary="End one session",
+        description=schema.END_SESSION_DESCRIPTION,
+        parameters=[OpenApiParameter("session_id", UUID, OpenApiParameter.PATH)],
+        responses={200: serializers.SessionsEndedResponseSerializer, **schema.ME},
+        examples=schema.END_SESSION_EXAMPLES,
+    )
+    @action(detail=False, methods=["delete"], url_path=f"sessions/(?P<session_id>{_UUID})")
+    def end_session(self, request: ProfileRequest, session_id: str) -> Response:
+        ended = sessions.end_own(user_id=request.user.pk, session_id=UUID(session_id), now=now())
+        return Response({"sessionsEnded": int(ended)}, headers=PRIVATE)
 
 
 class KeySetViewSet(ViewSet):

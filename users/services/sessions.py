@@ -104,6 +104,12 @@ def end(*, session_id: uuid.UUID, reason: SignInSession.Reason, now: datetime) -
     return bool(session.update(revoked_at=now, revoked_reason=reason))
 
 
+def end_own(*, user_id: int, session_id: uuid.UUID, now: datetime) -> bool:
+    """End an active session of the user; return whether this call ended it."""
+    session = SignInSession.objects.filter(pk=session_id, user_id=user_id).active(now=now)
+    return bool(session.update(revoked_at=now, revoked_reason=SignInSession.Reason.SIGNED_OUT))
+
+
 def end_all(*, user_id: int, reason: SignInSession.Reason, now: datetime) -> int:
     """End every active session of the user; return how many this call ended."""
     sessions = SignInSession.objects.filter(user_id=user_id).active(now=now)

@@ -4,7 +4,7 @@ import { actionButton, actions, details, explorerLink, h, panel, quiet } from ".
 import { icon } from "./icons.js";
 import { ledgerProof } from "./ledger.js";
 import { bars, monthOf } from "./plot.js";
-import { coins, credits, dateTime, money, number, short, signed, t } from "./text.js";
+import { coins, credits, date, money, number, short, signed, t, timeOfDay } from "./text.js";
 import { CALL_STATES, FAILURES, SOURCES, describe, nameOf } from "./words.js";
 
 const PAGE = 25;
@@ -27,10 +27,17 @@ export async function activity(context) {
 function timeline(first, service, { session, report }) {
   if (!first.results.length)
     return quiet(t("Nothing yet. Your transactions, earnings, payments and check-ins will be listed here."));
-  const list = h("ol", { class: "timeline" });
+  const days = h("div");
   const more = actions();
+  let shown = { day: null, list: null };
   const show = ({ results, next }) => {
-    list.append(...results.map((row) => happening(row, service)));
+    for (const row of results) {
+      if (date(row.at) !== shown.day) {
+        shown = { day: date(row.at), list: h("ol", { class: "timeline" }) };
+        days.append(dayHeading(row), shown.list);
+      }
+      shown.list.append(happening(row, service));
+    }
     more.replaceChildren(
       next
         ? actionButton(
@@ -44,18 +51,24 @@ function timeline(first, service, { session, report }) {
     );
   };
   show(first);
-  return h("div", {}, list, more);
+  return h("div", {}, days, more);
+}
+
+/** The day of its newest row, with the balance after it. */
+function dayHeading({ at, balanceAfter }) {
+  const balance = balanceAfter !== null && t("balance {number}", { number: number(balanceAfter) });
+  return h("h3", { class: "day" }, h("span", {}, date(at)), balance && h("small", {}, balance));
 }
 
 function happening(row, service) {
   const undone = UNDONE.includes(row.status);
+  // The cashback is named beside it, so this is the amount before it.
+  const change = row.credits - (row.cashback ?? 0);
   const amount = h(
     "span",
-    { class: row.credits > 0 ? "amount good" : "amount" },
-    row.credits === 0 && row.kind !== "call" ? "" : signed(row.credits),
+    { class: change > 0 ? "amount good" : "amount" },
+    change === 0 && row.kind !== "call" ? "" : signed(change),
   );
-  const after =
-    row.balanceAfter !== null && h("small", {}, t("balance {number}", { number: number(row.balanceAfter) }));
   return h(
     "li",
     { class: undone ? "undone" : "" },
@@ -67,7 +80,7 @@ function happening(row, service) {
       h(
         "p",
         { class: "quiet" },
-        dateTime(row.at),
+        timeOfDay(row.at),
         row.kind === "call" && [
           " · ",
           h("span", { class: undone ? "bad" : "" }, nameOf(CALL_STATES, row.status)),
@@ -75,7 +88,7 @@ function happening(row, service) {
           explorerLink(service, "tx", row.transactionHash),
         ],
         row.sponsor && [" · ", t("paid by {sponsor}", { sponsor: row.sponsor })],
-        row.cashback > 0 && [" · ", t("{credits} cashback", { credits: credits(row.cashback) })],
+        row.cashback > 0 && [" · ", t("{credits} back as cashback", { credits: credits(row.cashback) })],
       ),
       row.failureCode &&
         h(
@@ -85,7 +98,7 @@ function happening(row, service) {
             t("It failed for a reason that this page does not know: {code}", { code: row.failureCode }),
         ),
     ),
-    h("div", { class: "sum" }, amount, after),
+    h("div", { class: "sum" }, amount),
   );
 }
 

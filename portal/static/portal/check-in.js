@@ -29,7 +29,9 @@ export function ritual(calendar, account, context) {
     document.getElementById("badges").replaceWith(badges(now, dashboard));
   };
   const button = ({ canCheckIn, attemptsLeft }) => {
-    const open = actionButton(canCheckIn ? t("Check in") : t("Checked in"), draw, report);
+    const open = actionButton(canCheckIn ? t("Check in") : t("Checked in"), draw, report, {
+      kind: canCheckIn ? undefined : "plain",
+    });
     open.disabled = !canCheckIn;
     return h(
       "span",

@@ -1,7 +1,7 @@
 // The profile's sessions, the download of everything that the service knows, and the deletion of the account.
 
 import { actionButton, actions, explorerLink, field, form, h, panel, table } from "./dom.js";
-import { dateTime, t } from "./text.js";
+import { credits, dateTime, t } from "./text.js";
 
 const READ = {
   account: "/api/user/account",
@@ -26,10 +26,11 @@ const PAGED = {
 
 export async function data(context) {
   const { session, report, draw, signedOut } = context;
-  const [{ sessions }, service, address] = await Promise.all([
+  const [{ sessions }, service, address, account] = await Promise.all([
     session.get(READ.sessions),
     context.service,
     session.get(READ.noticeEmail),
+    session.get(READ.account),
   ]);
   const everywhere = () =>
     session.delete(READ.sessions).then(() => signedOut(t("You are signed out everywhere.")));
@@ -59,10 +60,10 @@ export async function data(context) {
     (address.isAvailable || address.email) && notices(address, context),
     panel(
       t("Where you are signed in"),
-      sessionTable(sessions, service),
+      sessionTable(sessions, service, context),
       actions(actionButton(t("Sign out everywhere"), everywhere, report, { kind: "danger" })),
     ),
-    deletion(context),
+    deletion(account, context),
   );
 }
 
@@ -108,7 +109,7 @@ function notices({ email, isConfirmed }, { session, again, report }) {
 }
 
 /** Explains the deletion of the account, with a button that requires a ticked box and a signature. */
-function deletion({ session, report, signedOut }) {
+function deletion({ available, permanentBadge, subscriptionStatus }, { session, report, signedOut }) {
   const fault = h("p", { class: "bad", role: "alert" });
   const agreed = h("input", { type: "checkbox", onchange: () => (fault.textContent = "") });
   const leave = async () => {
@@ -127,6 +128,19 @@ function deletion({ session, report, signedOut }) {
     h(
       "dl",
       {},
+      h("dt", {}, t("You lose")),
+      h(
+        "dd",
+        {},
+        available < 0
+          ? t("no credits; you owe {credits}, which your next account takes over", {
+              credits: credits(-available),
+            })
+          : credits(available),
+        ", ",
+        t("the badge {name}", { name: permanentBadge }),
+        subscriptionStatus === "active" && [", ", t("your paid plan, at once")],
+      ),
       h("dt", {}, t("Deleted")),
       h(
         "dd",
@@ -161,7 +175,7 @@ function deletion({ session, report, signedOut }) {
   );
 }
 
-const sessionTable = (sessions, service) =>
+const sessionTable = (sessions, service, { session, again, report }) =>
   table(
     t("Where you are signed in"),
     [
@@ -173,6 +187,17 @@ const sessionTable = (sessions, service) =>
       { label: t("Last used"), cell: (row) => dateTime(row.refreshedAt) },
       { label: t("Ends"), cell: (row) => dateTime(row.expiresAt) },
       { label: t("Key"), cell: (row) => explorerLink(service, "address", row.controller) },
+      {
+        label: t("Sign out"),
+        cell: (row) =>
+          !row.isCurrent &&
+          actionButton(
+            t("Sign out there"),
+            () => session.delete(`${READ.sessions}/${row.sessionId}`).then(again),
+            report,
+            { kind: "plain small" },
+          ),
+      },
     ],
     sessions,
   );

@@ -39,6 +39,7 @@ export const money = (minor, currency) =>
 /** Minor units as people write an amount into a form. */
 export const written = (minor) =>
   new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 2, useGrouping: false }).format(minor / 100);
+export const timeOfDay = (iso) => new Date(iso).toLocaleTimeString(LOCALE, { timeStyle: "short" });
 export const dateTime = (iso) =>
   new Date(iso).toLocaleString(LOCALE, { dateStyle: "medium", timeStyle: "short" });
 export const date = (time) => new Date(time).toLocaleDateString(LOCALE, { dateStyle: "long" });
@@ -79,11 +80,13 @@ export function likelyCurrency(offered) {
   return offered.includes(own) ? own : offered.includes("usd") ? "usd" : offered[0];
 }
 
+const inSixDigits = (value) => new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 6 }).format(value);
+
 /** An amount in coins, from wei, with at most six digits after the mark. */
 export function coins(wei, currency) {
   const value = Number(BigInt(wei)) / 1e18;
-  const least = value > 0 && value < 1e-6 ? t("less than {amount}", { amount: number(0.000001) }) : null;
-  return `${least ?? new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 6 }).format(value)} ${currency}`;
+  const least = value > 0 && value < 1e-6 ? t("less than {amount}", { amount: inSixDigits(0.000001) }) : null;
+  return `${least ?? inSixDigits(value)} ${currency}`;
 }
 
 const GROUP =

@@ -20,8 +20,9 @@ export function wallet(context) {
       ),
     );
   };
+  const addButton = () => actionButton(t("Add to my wallet"), add, report, { kind: "plain" });
   const place = h("div");
-  context.service.then((service) => place.append(trial(service, context)), report);
+  context.service.then((service) => place.append(trial(service, { ...context, addButton })), report);
   return panel(
     t("Your wallet"),
     h(
@@ -31,7 +32,7 @@ export function wallet(context) {
         "Add this service to your wallet once. Then you approve actions in your wallet as usual; this service sends them and pays the gas with your credits.",
       ),
     ),
-    actions(actionButton(t("Add to my wallet"), add, report, { kind: "plain" })),
+    actions(addButton()),
     place,
   );
 }
@@ -49,7 +50,12 @@ function trial(service, context) {
               ? null
               : t("Enter an amount such as {example}.", { example: "0.5" })
             : t("Enter an address: 0x and 40 more characters."),
-        action: ({ to, amount }) => send(to.trim(), wei(amount.trim()), service, context),
+        action: ({ to, amount }) =>
+          send(to.trim(), wei(amount.trim()), service, context).catch((error) => {
+            if (!isSentElsewhere(error)) throw error;
+            const advice = t("Your wallet does not send through this service yet. Add it, then send again.");
+            context.report(h("span", {}, advice, " ", context.addButton()), { stays: true });
+          }),
         report: context.report,
       },
       field(t("To address"), h("input", { name: "to", autocomplete: "off", placeholder: "0x…" })),
@@ -60,6 +66,9 @@ function trial(service, context) {
     ),
   );
 }
+
+/** Whether the wallet has no relayer for the profile (EIP-1193, 4100), or has sent the call through another one. */
+const isSentElsewhere = ({ code }) => code === 4100 || code === "transaction-not-found";
 
 async function send(to, value, service, { session, report, again }) {
   const transaction = await session.send({ to, value });

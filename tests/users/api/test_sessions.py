@@ -43,3 +43,28 @@ def test_signing_out_everywhere_ends_every_session_of_the_profile_and_no_other(
         assert wallet.me(pair["access"])["code"] == "session-ended"
         assert wallet.refresh(pair["refresh"])["code"] == "session-ended"
     assert "code" not in wallet.me(other.access)
+
+
+def test_one_session_is_ended_and_no_other(wallet: Wallet, profile: Profile, chain: FakeChain) -> None:
+    first, second = wallet.verify(), wallet.verify()
+    other = signed_in(chain.create_profile())
+    ids = {
+        row["isCurrent"]: row["sessionId"]
+        for row in wallet.client.get(
+            "/api/auth/sessions", HTTP_AUTHORIZATION=f"Bearer {first['access']}"
+        ).json()["sessions"]
+    }
+    foreign = SignInSession.objects.exclude(user__profile_address=profile.profile_address).get()
+
+    ended = [
+        APIClient()
+        .delete(f"/api/auth/sessions/{session}", HTTP_AUTHORIZATION=f"Bearer {first['access']}")
+        .json()["sessionsEnded"]
+        for session in (ids[False], ids[False], foreign.pk)
+    ]
+
+    assert ended == [1, 0, 0]
+    assert wallet.me(second["access"])["code"] == "session-ended"
+    assert wallet.refresh(second["refresh"])["code"] == "session-ended"
+    assert "code" not in wallet.me(first["access"])
+    assert "code" not in wallet.me(other.access)

@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from devstack.console import echo, echo_error, mute, step
@@ -115,9 +116,7 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
             web.wait(_WEB_PATIENCE_SECONDS)
         _describe(services, prepared, web, options)
         seconds = f"{time.monotonic() - started:.1f}"
-        echo(f"Ready in {seconds} s: {web.url}, account page {web.url}/account, API {web.url}/api/docs")
-        echo("\n".join(login_lines(read_json(options.stack_file), "staff")))
-        echo(f"  logs in {logs}; addresses, keys and other logins in {options.stack_file}")
+        echo(f"Ready in {seconds} s: {web.url}; logs in {logs}")
         return supervise(
             [*services.servers, *others, *processes], lambda: _play(prepared, options), logs_of=processes
         )
@@ -169,8 +168,20 @@ def _play(prepared: Prepared, options: Options) -> int | None:
         return outcome
     if not options.load:
         _compare(prepared)
-    echo("Serving until Ctrl-C.")
+    echo("Serving until Ctrl-C:")
+    echo("\n".join(_addresses(read_json(options.stack_file))))
+    echo(f"  keys of the demo profiles and other logins: {options.stack_file}")
     return None
+
+
+def _addresses(description: dict[str, Any]) -> list[str]:
+    """Return what to open in a browser, and a login with its present code."""
+    url = description["base_url"]
+    pages = {"account": "/account", "sponsors": "/sponsor", "API": "/api/docs", "guides": "/docs"}
+    return [
+        *(f"  {name:<9} {url}{path}" for name, path in pages.items()),
+        *login_lines(description, "staff"),
+    ]
 
 
 def _make_journey(stack_file: Path) -> int:

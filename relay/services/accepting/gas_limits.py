@@ -217,14 +217,15 @@ def before_signing(call: SubmittedCall, *, maximum: int) -> Gas:
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
 
 
-def shortage(call: SubmittedCall, *, is_next: bool) -> int | None:
+def shortage(call: SubmittedCall, *, is_next: bool) -> int:
     """
-    Return how much gas a call needs that reverts within the gas cap; None if gas is not the reason.
+    Return how much gas a call needs that reverts within the gas cap.
 
     A contract that runs out of gas often reverts without an error that shows it. The node therefore executes the call
     once more, at twice the cap. If the call uses up that as well, twice the cap is returned.
 
     Raises:
+        CallReverted: gas is not the reason.
         NodeUnavailable: no node responded.
     """
     query = call.query
@@ -234,7 +235,9 @@ def shortage(call: SubmittedCall, *, is_next: bool) -> int | None:
     trial = state.trial
     if trial.revert is None:
         return max(trial.gas_used or 0, query.gas_cap + 1)
-    return limit if (trial.gas_used or 0) >= limit - limit // _SPARE_SHARE else None
+    if (trial.gas_used or 0) < limit - limit // _SPARE_SHARE:
+        raise CallReverted(trial.revert)
+    return limit
 
 
 def _inner(call: SubmittedCall) -> RelayQuery:

@@ -107,8 +107,11 @@ def explained(refusal: DomainError, call: SubmittedCall, *, maximum: int, is_nex
     """
     if not _may_lack_gas(refusal):
         return refusal
-    needed = gas_limits.shortage(call, is_next=is_next)
-    return refusal if needed is None else _gas_limit_exceeded(needed, maximum)
+    try:
+        return _gas_limit_exceeded(gas_limits.shortage(call, is_next=is_next), maximum)
+    except CallReverted as reverted:
+        # A contract may have had too little gas to give its reason within the cap.
+        return refusal_from_revert(reverted.data)
 
 
 def _may_lack_gas(refusal: DomainError) -> bool:

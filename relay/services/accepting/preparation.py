@@ -189,6 +189,8 @@ def _assess(call: SubmittedCall) -> _Terms:
     with refusals:
         limits.check_cancelled_calls(rows=call.rows, now=call.now)
     with refusals:
+        # By the service's time alone and then by both, as for a signed call, so that the reason is the same.
+        preflight.check_validity(call=call.signed, now=int(call.now.timestamp()))
         preflight.check_validity(call=call.signed, now=int(call.now.timestamp()), head=state.head)
     is_trusted, fees, gas = None, None, None
     with refusals:

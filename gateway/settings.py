@@ -533,8 +533,14 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "max_retries": 0,
     **_sentinels,
 }
-# A full reconciliation would delay calls if it ran in the relay queue.
-CELERY_TASK_ROUTES = {"relay.reconcile": {"queue": "default"}, "relay.*": {"queue": "relay"}}
+# A full reconciliation would delay calls if it ran in the relay queue. Tasks that wait for other people's
+# servers come after all others; 0 is first.
+CELERY_TASK_ROUTES = {
+    "relay.reconcile": {"queue": "default"},
+    "relay.*": {"queue": "relay"},
+    "webhooks.*": {"queue": "default", "priority": 6},
+    "users.refresh_profile_card": {"queue": "default", "priority": 9},
+}
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
 

@@ -102,7 +102,8 @@ class NoSpareRelayer(DomainError):
 
 class RelayShareUsed(DomainError):
     """
-    The profile has `maximum` calls in flight, its current limit. No credits were held; retry after `Retry-After`.
+    The profile has `maximum` calls in flight or reading from the chain, its current limit. No credits were held; retry
+    after `Retry-After`.
 
     The limit falls when other profiles relay more and when calls of this profile end without effect.
     """

@@ -6,13 +6,14 @@ time up to which the rows of a source have been read.
 """
 
 import uuid
+from datetime import datetime
 from typing import Self, TypeAlias
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Q
+from django.db.models import Min, Q
 
 from gateway.common.fields import ClockField
 from gateway.common.http import normal_origin
@@ -60,6 +61,13 @@ TO_SPONSORS = (
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def enabled(self) -> Self:
         return self.filter(disabled_at=None)
+
+    def with_due(self, now: datetime) -> Self:
+        """Keep enabled endpoints with messages that are due, the one with the oldest first."""
+        due = self.enabled().filter(
+            messages__status=MessageStatus.WAITING, messages__next_attempt_at__lte=now
+        )
+        return due.annotate(oldest=Min("messages__next_attempt_at")).order_by("oldest", "pk")
 
     def of_sponsor(self, sponsor: Sponsor) -> Self:
         """Keep the sponsor's endpoints that it has not deleted."""

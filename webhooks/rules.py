@@ -1,10 +1,15 @@
 """
-When a person's credits are low, as pure functions.
+When a person's credits are low, and how many deliveries a receiver may have at once, as pure functions.
 
 Credits are compared with the person's own use, because 100 credits last one person long and another one minutes. A
 person without use never has low credits. The state changes back to enough only after credits have risen and last for
 longer than low credits do; otherwise every few calls could cause another event.
 """
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
 
 from credits.rules import LOW_DAYS
 from webhooks.models import CreditState, EventType
@@ -34,3 +39,50 @@ _EVENTS = {
     CreditState.LOW: EventType.CREDITS_LOW,
     CreditState.DEPLETED: EventType.CREDITS_DEPLETED,
 }
+
+
+class Pace(IntEnum):
+    """How fast a receiver responds, the slowest first."""
+
+    QUIET = 0
+    UNKNOWN = 1
+    PROMPT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """An endpoint to deliver to. A sponsor's endpoints have the same owner."""
+
+    endpoint_id: int
+    owner: str
+    pace: Pace
+
+
+class _Most(NamedTuple):
+    """Attempts at once for receivers of one pace and of slower ones: in total, for an owner, and for an endpoint."""
+
+    total: int
+    owner: int
+    endpoint: int
+
+
+DELIVERIES = 16
+# Receivers that hang together leave threads for those that respond. Until its first response in a run, an endpoint
+# gets one thread.
+_MOST = {
+    Pace.PROMPT: _Most(total=DELIVERIES, owner=8, endpoint=4),
+    Pace.UNKNOWN: _Most(total=12, owner=4, endpoint=1),
+    Pace.QUIET: _Most(total=4, owner=2, endpoint=1),
+}
+
+
+def further_deliveries(receiver: Receiver, sending: Collection[Receiver]) -> int:
+    """Return how many attempts the receiver may begin; `sending` has the receiver of each attempt in progress."""
+    most = _MOST[receiver.pace]
+    alike = [other for other in sending if other.pace <= receiver.pace]
+    return min(
+        DELIVERIES - len(sending),
+        most.total - len(alike),
+        most.owner - sum(other.owner == receiver.owner for other in alike),
+        most.endpoint - sum(other.endpoint_id == receiver.endpoint_id for other in sending),
+    )

@@ -1,5 +1,5 @@
 """
-Bulkhead and circuit breaker for one dependency, such as a node or Stripe.
+Bulkhead and circuit breaker for one dependency, such as a node or Stripe, and shares of what strangers use together.
 
 A request waits for a dependency in a thread. The bulkhead limits how many threads wait for the same dependency. The
 circuit breaker opens after several failures in a row: calls then fail at once instead of waiting for a timeout.
@@ -7,7 +7,8 @@ circuit breaker opens after several failures in a row: calls then fail at once i
 
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 # The circuit opens after this many failures in a row.
@@ -34,6 +35,8 @@ class Guard:
         self._inside: dict[object, float] = {}
         self._failures = 0
         self._next_trial_at = 0.0
+        # Whether the last call was answered; False before the first one.
+        self.has_responded = False
 
     @property
     def is_open(self) -> bool:
@@ -65,12 +68,12 @@ class Guard:
 
     def responded(self) -> None:
         """Record that the dependency responded, even if with an error; this closes the circuit."""
-        self._failures = 0
+        self._failures, self.has_responded = 0, True
 
     def failed(self) -> None:
         """Record that the dependency did not respond."""
         with self._changed:
-            self._failures += 1
+            self._failures, self.has_responded = self._failures + 1, False
             if self.is_open:
                 self._next_trial_at = time.monotonic() + OPEN_SECONDS
                 self._changed.notify_all()
@@ -90,3 +93,40 @@ class Guard:
             if remaining <= 0:
                 raise CircuitOpen
             self._changed.wait(remaining)
+
+
+class NoShare(Exception):
+    """The caller already has its share, or all places are taken."""
+
+
+class Shares:
+    """Places that strangers share: at most `total` are taken at once, and at most `each` by one of them."""
+
+    def __init__(self, *, total: int, each: int) -> None:
+        self._total, self._each = max(1, total), max(1, each)
+        self._changed = threading.Condition()
+        self._taken: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def place(self, owner: Hashable, *, wait_seconds: float = 0.0) -> Iterator[None]:
+        """
+        Hold one of the owner's places for the length of the block.
+
+        Raises:
+            NoShare: no place becomes free for this owner within `wait_seconds`.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_free(owner), wait_seconds):
+                raise NoShare
+            self._taken[owner] += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken[owner] -= 1
+                # Without the entries of the past, which would be kept for ever.
+                self._taken += Counter()
+                self._changed.notify_all()
+
+    def _is_free(self, owner: Hashable) -> bool:
+        return self._taken.total() < self._total and self._taken[owner] < self._each

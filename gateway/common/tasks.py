@@ -24,6 +24,7 @@ from celery import current_app, states
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from kombu.exceptions import OperationalError as BrokerError
+from kombu.transport.redis import Channel
 from redis.exceptions import RedisError
 
 from gateway.common import redis_urls
@@ -99,17 +100,18 @@ def read_heartbeats(*, queues: Iterable[str]) -> Heartbeats | None:
     pipeline = redis_urls.text_client(settings.REDIS_URL).pipeline(transaction=False)
     pipeline.hset(_HEARTBEATS_KEY, _READ, time.time())
     pipeline.hgetall(_HEARTBEATS_KEY)
-    for name in names:
-        pipeline.llen(name)
+    for priority in Channel.priority_steps:
+        for name in names:
+            pipeline.llen(f"{name}{Channel.sep}{priority}" if priority else name)
     try:
-        _, recorded, *waiting = pipeline.execute()
+        _, recorded, *lengths = pipeline.execute()
     except RedisError as error:
         logger.warning("the heartbeats cannot be read: %s", type(error).__name__)
         return None
     return Heartbeats(
         ended=_times_of(_ENDED, recorded),
         succeeded=_times_of(_SUCCEEDED, recorded),
-        waiting=dict(zip(names, waiting, strict=True)),
+        waiting={name: sum(lengths[number :: len(names)]) for number, name in enumerate(names)},
     )
 
 

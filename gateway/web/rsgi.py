@@ -15,6 +15,7 @@ import logging
 import os
 import resource
 import signal
+import time
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from django.core.wsgi import get_wsgi_application
 from django.http import StreamingHttpResponse
 
 from gateway.common import errors
+from gateway.common.guards import NoShare, Shares
 from gateway.common.logging import log_uncaught
 from gateway.web import process
 from gateway.web.requests import environ_of, read_body, skip_body
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 _JSON: Headers = [("content-type", "application/json")]
 _READY_SECONDS = 1.5
-# Timeout for sending one chunk of a streamed response.
-_SEND_SECONDS = 30
+# Timeouts for sending one chunk of a streamed response, and the whole.
+_SEND_SECONDS, _STREAM_SECONDS = 30, 900
 
 
 class Application:
@@ -50,6 +52,8 @@ class Application:
         self._threads = RequestThreads(
             self._handle, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
         )
+        # A streamed response takes a thread until its client has read it.
+        self._streams = Shares(total=settings.WEB_THREADS // 4, each=1)
         self._readiness_check: asyncio.Future[str] | None = None
         self._requests = 0
         self._waiters = Waiters(
@@ -163,7 +167,7 @@ class Application:
         return job
 
     def _refuse(self, job: Job, state: str) -> None:
-        """Return 503 in the loop itself: no thread is free, and rendering the error needs no query."""
+        """Return 503: no thread is free for the request, and rendering the error needs no query."""
         job.environ[errors.REFUSAL] = errors.ServiceUnavailable(
             f"Too many requests are {state}.", retry_after=1
         )
@@ -175,7 +179,8 @@ class Application:
             status, headers, response = self._call(job.environ)
             try:
                 if isinstance(response, StreamingHttpResponse):
-                    self._stream(job, status, headers, response)
+                    with self._streams.place(getattr(response, "reader", response)):
+                        self._stream(job, status, headers, response)
                     job.finish()
                 else:
                     body, wait = b"".join(response), getattr(response, "wait", None)
@@ -186,6 +191,8 @@ class Application:
                         job.finish(functools.partial(job.protocol.response_bytes, status, headers, body))
             finally:
                 response.close()
+        except NoShare:
+            self._refuse(job, "streamed")
         except Exception:
             # Django handles exceptions of views itself. This one came from sending the response.
             logger.exception("a request failed without a response")
@@ -203,7 +210,8 @@ class Application:
         return status, headers, response
 
     def _stream(self, job: Job, status: int, headers: Headers, chunks: Iterable[bytes]) -> None:
-        """Send a response chunk by chunk, as fast as the client reads it."""
+        """Send a response chunk by chunk, as fast as the client reads it, but not for ever."""
+        ends_at = time.monotonic() + _STREAM_SECONDS
 
         async def begin() -> Any:
             return job.protocol.response_stream(status, headers)
@@ -214,6 +222,8 @@ class Application:
             await transport.send_bytes(chunk)
 
         for chunk in chunks:
+            if time.monotonic() > ends_at:
+                raise TimeoutError(f"the client has not read the response within {_STREAM_SECONDS} seconds")
             asyncio.run_coroutine_threadsafe(send(chunk), job.loop).result(_SEND_SECONDS)
 
     async def _ready(self, protocol: "HTTPProtocol") -> None:

@@ -60,6 +60,7 @@ PREPARE = problem_responses(
     common.WrongChecksum,
     chain.NodeUnavailable,
     relay_errors.KeyManagerNotFound,
+    relay_errors.RelayShareUsed,
     relay_errors.NotYourProfile,
 )
 QUOTA = problem_responses(

@@ -55,6 +55,7 @@ class ExportViewSet(SponsorViewSet):
         response = StreamingHttpResponse(
             _lines(rows), content_type="text/csv; charset=utf-8", headers=PRIVATE
         )
+        response.reader = f"sponsor {self.access.sponsor.pk}"  # type: ignore[attr-defined]
         response["Content-Disposition"] = f'attachment; filename="{name}-{month}-{kind}.csv"'
         return response
 

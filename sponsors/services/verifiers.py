@@ -3,14 +3,15 @@ Asks the sponsor's own server, the verifier, whether the sponsor pays for a call
 
 A question is one POST request, signed as in the Standard Webhooks specification. The server is not trusted: only a
 valid response within one second counts, and the policy's limits apply even after a yes. In each process, at most two
-threads wait for one server, and an eighth of the threads for all servers together. After three failures in a row, a
-circuit breaker allows one request every ten seconds. Responses are cached for some seconds by the call's hash.
+threads wait for one server, and a quarter of the threads for all servers together, of which half are kept for servers
+that responded the last time. After three failures in a row, a circuit breaker allows one request every ten seconds.
+Responses are cached for some seconds by the call's hash.
 """
 
 import base64
 import json
 import secrets
-import threading
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,7 +22,7 @@ from standardwebhooks import Webhook
 
 from gateway.common import clock
 from gateway.common.crypto import Resealed, SealedUnderAnotherKey, reseal, seal, unseal
-from gateway.common.guards import CircuitOpen, Guard
+from gateway.common.guards import CircuitOpen, Guard, NoShare, Shares
 from gateway.common.public_http import AddressRefused, NoResponse, post
 from gateway.staff.form_kinds import Values
 from sponsors.models import Verifier
@@ -59,12 +60,7 @@ def ask(question: Verification, call: AskedCall) -> OutsideResponse | None:
     # A response for more credits also holds for fewer.
     if known is not None and question.credits <= known[0]:
         return known[1]
-    if not _threads().acquire(blocking=False):
-        return None
-    try:
-        response = _guarded(verifier, _body(question, call, sponsor=verifier.sponsor.slug))
-    finally:
-        _threads().release()
+    response = _guarded(verifier, _body(question, call, sponsor=verifier.sponsor.slug))
     if response is not None:
         _recent.keep(key, (question.credits, response))
     return response
@@ -73,20 +69,30 @@ def ask(question: Verification, call: AskedCall) -> OutsideResponse | None:
 def _guarded(verifier: Verifier, body: bytes) -> OutsideResponse | None:
     guard = _guard_of(verifier.pk)
     try:
-        with guard.place():
+        with ExitStack() as places:
+            places.enter_context(_threads().place(verifier.pk))
+            if not guard.has_responded:
+                places.enter_context(_threads_of_unproven().place(verifier.pk))
+            places.enter_context(guard.place())
             response = _asked(verifier, body)
             if response is None:
                 guard.failed()
                 raise CircuitOpen
             return response
-    except CircuitOpen:
+    except (CircuitOpen, NoShare):
         return None
 
 
 @cache
-def _threads() -> threading.BoundedSemaphore:
-    """Return the semaphore that limits how many threads of this process wait for verifiers."""
-    return threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 8))
+def _threads() -> Shares:
+    """Return the threads of this process that may wait for verifiers. Some of a verifier's wait for the others."""
+    return Shares(total=settings.WEB_THREADS // 4, each=2 * _PLACES)
+
+
+@cache
+def _threads_of_unproven() -> Shares:
+    """Return those that may wait for verifiers that did not respond the last time, or were not asked before."""
+    return Shares(total=settings.WEB_THREADS // 8, each=_PLACES)
 
 
 @cache

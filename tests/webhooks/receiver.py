@@ -2,8 +2,7 @@
 
 import json
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,12 +39,12 @@ class Receiver:
     """
     Sends `answers` one after the other, then 204, and once 500 to a body with the text `refuses_once`.
 
-    The requests are in the order in which they came.
+    `before_response` may hold up a response. The requests are in the order in which they came.
     """
 
     url: str
     answers: list[int | str] = field(default_factory=list)
-    seconds: float = 0
+    before_response: Callable[[Request], object] = lambda _: None
     refuses_once: str = ""
     requests: list[Request] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -58,7 +57,7 @@ class Receiver:
                 self.refuses_once = ""
                 return 500
             result = self.answers.pop(0) if self.answers else 204
-        time.sleep(self.seconds)
+        self.before_response(request)
         return result
 
 

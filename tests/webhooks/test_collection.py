@@ -7,11 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from credits.models import CreditAccount, CreditEntry, CreditHold, ExpiringLot
 from credits.services import entries
 from earnings.models import AdNetwork, Postback
+from gateway.common.leases import try_lease
 from payments.models import AutoTopUp, CreditPack, Customer, Purchase, Subscription
 from relay.models import RelayTransaction, ReversedSettlement
 from sponsors.models import Member, Policy, PolicyVersion, Sponsor, SponsoredCall
@@ -20,7 +23,7 @@ from tests.factories import UserFactory, make
 from tests.webhooks.conftest import App, sign_in
 from users.models import User
 from webhooks import payloads
-from webhooks.models import CreditLevel, EventType, Message, SponsorLevel
+from webhooks.models import CreditLevel, Cursor, Endpoint, EventType, Message, SponsorLevel
 from webhooks.payloads import sponsors
 from webhooks.services import collection, endpoints
 
@@ -217,3 +220,43 @@ def test_an_announced_expiry_is_sent_once(app: App, user: User) -> None:
         "address": user.profile_address, "credits": 70, "creditSource": entry.source,
         "expiresAt": int(row.expires_at.timestamp()),
     }  # fmt: skip
+
+
+def test_only_one_run_at_a_time_reads(app: App, user: User) -> None:
+    grant(user, 25)
+    with try_lease("webhooks.collect"):
+        collection.collect(now=timezone.now())
+        assert message_bodies() == []
+    collection.collect(now=timezone.now())
+    assert len(message_bodies()) == 1
+
+
+def test_after_a_month_every_source_is_read_in_few_slices(app: App, user: User) -> None:
+    now = timezone.now()
+    grant(user, 25)
+    Cursor.objects.update(read_until=now - timedelta(days=30))
+    Endpoint.objects.update(enabled_at=now - timedelta(days=31))
+    with CaptureQueriesContext(connection) as queries:
+        collection.collect(now=timezone.now())
+    assert len(message_bodies()) == 1
+    assert not Cursor.objects.filter(read_until__lt=now).exists()
+    slices = [one for one in queries if one["sql"].startswith('UPDATE "webhooks_cursor"')]
+    assert len(slices) < 9 * 50
+
+
+def test_a_run_ends_in_time_for_other_tasks_and_the_next_one_continues(
+    app: App, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grant(user, 25)
+    now = timezone.now()
+    Cursor.objects.update(read_until=now - timedelta(hours=1))
+    Endpoint.objects.update(enabled_at=now - timedelta(days=2))
+    monkeypatch.setattr(collection, "_RUN_SECONDS", -1)
+    collection.collect(now=now)
+    # Each source has had its turn.
+    with_subscribers = Cursor.objects.exclude(source="sponsored-calls")
+    (read_until,) = set(with_subscribers.values_list("read_until", flat=True))
+    assert now - timedelta(hours=1) < read_until < now - timedelta(minutes=40)
+    while Cursor.objects.filter(read_until__lt=now).exists():
+        collection.collect(now=now)
+    assert len(message_bodies()) == 1

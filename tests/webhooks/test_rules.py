@@ -1,4 +1,4 @@
-"""When credits are low, and when a change of that is news."""
+"""When credits are low, when a change of that is news, and how many deliveries a receiver may have."""
 
 import random
 from datetime import timedelta
@@ -7,7 +7,15 @@ import pytest
 
 from credits.rules import LOW_DAYS, daily_use
 from webhooks.models import CreditState
-from webhooks.rules import RECOVERED_DAYS, crossing, next_state
+from webhooks.rules import (
+    DELIVERIES,
+    RECOVERED_DAYS,
+    Pace,
+    Receiver,
+    crossing,
+    further_deliveries,
+    next_state,
+)
 
 ENOUGH, LOW, DEPLETED = CreditState.ENOUGH, CreditState.LOW, CreditState.DEPLETED
 
@@ -58,3 +66,26 @@ def test_a_balance_that_swings_within_two_days_of_use_is_announced_once() -> Non
             state, then = after, balance
     assert len(told) <= 1
     assert LOW_DAYS < RECOVERED_DAYS
+
+
+def test_whatever_hangs_a_prompt_receiver_of_another_owner_gets_threads() -> None:
+    sending: list[Receiver] = []
+    for _ in range(200):
+        number, pace = random.randrange(40), random.choice([Pace.QUIET, Pace.UNKNOWN])
+        one = Receiver(number, f"owner {number % 8}", pace)
+        sending += [one] * further_deliveries(one, sending)
+        others = [row for row in sending if row.owner == one.owner]
+        assert (len(sending) <= 12, len(others) <= 4) == (True, True)
+    assert further_deliveries(Receiver(99, "other", Pace.PROMPT), sending) == 4
+    assert sum(row.pace is Pace.QUIET for row in sending) <= 4
+
+
+def test_owners_with_many_prompt_receivers_share_the_threads() -> None:
+    sending: list[Receiver] = []
+    for number in range(10):
+        one = Receiver(number, "owner", Pace.PROMPT)
+        sending += [one] * further_deliveries(one, sending)
+    assert len(sending) == 8
+    other = Receiver(99, "other", Pace.PROMPT)
+    assert further_deliveries(other, sending) == 4
+    assert further_deliveries(other, [Receiver(n, str(n), Pace.PROMPT) for n in range(DELIVERIES)]) == 0

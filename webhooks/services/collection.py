@@ -4,13 +4,18 @@ Collect the events since the last run, and store a message for each endpoint tha
 Calls, postings and payments do not depend on webhooks: their rows are read afterwards. A row becomes visible when its
 transaction commits, some time after its timestamp, so each run reads the last minutes again. A unique key ensures one
 message per event and endpoint.
+
+After an outage, one run at a time reads what is missing, a slice of each source in turn. A run is short, because other
+tasks need its worker; the next one continues.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from gateway.common.leases import try_lease
 from webhooks import queries
 from webhooks.models import OF_SPONSORED_CALLS, TO_SPONSORS, Cursor, Endpoint, EventType, Message, Subject
 from webhooks.payloads import Event
@@ -19,39 +24,76 @@ from webhooks.services import levels, notices
 
 # Longer than any transaction that writes such rows, plus the clocks' skew.
 _OVERLAP = timedelta(minutes=2)
-# The longest interval read at once after an outage.
-_SLICE = timedelta(minutes=10)
-_Reader = Callable[[Span, Audience], None]
+# The interval read at once after an outage. It doubles while nothing is found. If a longer one holds too much for one
+# task, the next run begins with the shortest.
+_SLICE, _LONGEST_SLICE = timedelta(minutes=10), timedelta(days=1)
+_RUN_SECONDS = 30.0
+# A reader stores the messages of a span, and returns the number of rows that it found.
+_Reader = Callable[[Span, Audience], int]
 _Histories = Callable[[Iterable[int]], dict[int, list[Event]]]
 # The last event of a call that has ended.
 _ENDS = (EventType.CALL_SETTLED, EventType.SPONSOR_CALL_SETTLED)
 
 
 def collect(*, now: datetime) -> None:
-    """Store messages for all events committed until now."""
-    audience = Audience(list(Endpoint.objects.enabled()))
-    for source, reader, types in _OF_PEOPLE:
-        _read_for_people(source, reader, audience.of_type(*types), now)
-    if not audience.endpoints:
-        return
-    for source, reader, types in _SOURCES:
-        Cursor.objects.get_or_create(source=source, defaults={"read_until": audience.since})
-        _move(source, audience.since)
-        subscribers = audience.of_type(*types)
-        if not subscribers.endpoints:
-            _move(source, now)
-        while subscribers.endpoints and _read_slice(source, reader, subscribers, now):
-            pass
+    """Store messages for events committed until now; do nothing while another run does."""
+    with try_lease("webhooks.collect") as acquired:
+        if acquired:
+            _collect(now)
+
+
+def _collect(now: datetime) -> None:
+    ends_at = time.monotonic() + _RUN_SECONDS
+    sources = _sources(now)
+    while sources:
+        sources = [source for source in sources if source.read_slice(now)]
+        if time.monotonic() > ends_at:
+            break
     _settlements(now)
 
 
-def _read_for_people(source: str, reader: _Reader, audience: Audience, now: datetime) -> None:
-    """Read a source whose events go to endpoints and to people who want e-mails."""
-    Cursor.objects.get_or_create(source=source, defaults={"read_until": now})
-    if not audience.endpoints and not queries.confirmed_addresses().exists():
-        _move(source, now)
-    while _read_slice(source, reader, audience, now):
-        pass
+class _Source:
+    """A source with the endpoints that receive its events, and the interval to read next."""
+
+    def __init__(self, name: str, reader: _Reader, audience: Audience) -> None:
+        self._name, self._reader, self._audience = name, reader, audience
+        self._slice = _SLICE
+
+    @transaction.atomic(durable=True)
+    def read_slice(self, now: datetime) -> bool:
+        """Read one slice; return whether more is left."""
+        cursor = Cursor.objects.select_for_update().get(source=self._name)
+        until = min(now, cursor.read_until + self._slice)
+        found = self._reader(Span(cursor.read_until - _OVERLAP, until), self._audience)
+        Cursor.objects.filter(pk=cursor.pk, read_until__lt=until).update(read_until=until)
+        self._slice = _SLICE if found else min(2 * self._slice, _LONGEST_SLICE)
+        return until < now
+
+
+def _sources(now: datetime) -> list[_Source]:
+    """Return the sources whose events somebody receives, and move the cursors of the others to now."""
+    audience = Audience(list(Endpoint.objects.enabled()))
+    mails = queries.confirmed_addresses().exists()
+    sources = []
+    for name, reader, types in _OF_PEOPLE:
+        _begin(name, now)
+        if audience.endpoints or mails:
+            sources.append(_Source(name, reader, audience.of_type(*types)))
+        else:
+            _move(name, now)
+    for name, reader, types in _SOURCES if audience.endpoints else ():
+        _begin(name, audience.since)
+        _move(name, audience.since)
+        subscribers = audience.of_type(*types)
+        if subscribers.endpoints:
+            sources.append(_Source(name, reader, subscribers))
+        else:
+            _move(name, now)
+    return sources
+
+
+def _begin(source: str, moment: datetime) -> None:
+    Cursor.objects.get_or_create(source=source, defaults={"read_until": moment})
 
 
 def _move(source: str, moment: datetime) -> None:
@@ -59,19 +101,7 @@ def _move(source: str, moment: datetime) -> None:
     Cursor.objects.filter(source=source, read_until__lt=moment).update(read_until=moment)
 
 
-@transaction.atomic(durable=True)
-def _read_slice(source: str, reader: _Reader, audience: Audience, now: datetime) -> bool:
-    """Read one slice; return whether more is left. Return at once if another run holds the cursor."""
-    cursor = Cursor.objects.select_for_update(skip_locked=True).filter(source=source).first()
-    if cursor is None:
-        return False
-    until = min(now, cursor.read_until + _SLICE)
-    reader(Span(cursor.read_until - _OVERLAP, until), audience)
-    Cursor.objects.filter(pk=cursor.pk, read_until__lt=until).update(read_until=until)
-    return until < now
-
-
-def _calls(span: Span, audience: Audience) -> None:
+def _calls(span: Span, audience: Audience) -> int:
     calls = queries.accepted_calls(span, audience)
     recipients = audience.endpoints_for((user_id, moment) for _, user_id, moment in calls)
     subjects = [
@@ -80,14 +110,17 @@ def _calls(span: Span, audience: Audience) -> None:
         for endpoint in endpoints
     ]
     Subject.objects.bulk_create(subjects, ignore_conflicts=True)
-    _write_call_messages({call_id for call_id, _, _ in calls} | queries.reversed_calls(span))
+    changed = {call_id for call_id, _, _ in calls} | queries.reversed_calls(span)
+    _write_call_messages(changed)
+    return len(changed)
 
 
-def _sponsored_calls(span: Span, audience: Audience) -> None:
+def _sponsored_calls(span: Span, audience: Audience) -> int:
     followed = sponsors.sponsored_calls(span, audience)
     Subject.objects.bulk_create(followed, ignore_conflicts=True, batch_size=1000)
     ended = sponsors.settled_sponsored_calls() | sponsors.reversed_sponsored_calls(span)
     _write_histories(Subject.Kind.SPONSORED, ended, sponsors.sponsored_histories)
+    return len(followed)
 
 
 @transaction.atomic(durable=True)
@@ -116,57 +149,64 @@ def _write_histories(kind: Subject.Kind, row_ids: set[int], read: _Histories) ->
     Subject.objects.filter(pk__in=reopened).update(is_open=True)
 
 
-def _entries(span: Span, audience: Audience) -> None:
-    _write_to(audience, queries.posted_entries(span, audience))
+def _entries(span: Span, audience: Audience) -> int:
+    return _write_to(audience, queries.posted_entries(span, audience))
 
 
-def _earnings(span: Span, audience: Audience) -> None:
-    _write_to(audience, queries.decided_earnings(span, audience))
+def _earnings(span: Span, audience: Audience) -> int:
+    return _write_to(audience, queries.decided_earnings(span, audience))
 
 
-def _expiries(span: Span, audience: Audience) -> None:
+def _expiries(span: Span, audience: Audience) -> int:
     events = queries.announced_expiries(span, audience)
-    _write_to(audience, events)
     notices.write_expiries(events)
+    return _write_to(audience, events)
 
 
-def _levels(span: Span, audience: Audience) -> None:
-    events = levels.crossings(queries.changed_balances(span, audience), now=span.until)
+def _levels(span: Span, audience: Audience) -> int:
+    changed = queries.changed_balances(span, audience)
+    events = levels.crossings(changed, now=span.until)
     _write_to(audience, events)
     notices.write(events)
+    return len(changed)
 
 
-def _sponsors(span: Span, audience: Audience) -> None:
+def _sponsors(span: Span, audience: Audience) -> int:
     of_members, of_sponsors = levels.sponsors_crossings(now=span.until)
     _write_to(audience, of_members)
     notices.write(of_members)
+    posted = sponsors.posted_to_sponsors(span)
     _write(
         (endpoint, event)
-        for sponsor_id, event in [*of_sponsors, *sponsors.posted_to_sponsors(span)]
+        for sponsor_id, event in [*of_sponsors, *posted]
         for endpoint in audience.endpoints
         if endpoint.sponsor_id == sponsor_id and endpoint.enabled_at <= event.happened_at
     )
+    return len(posted)
 
 
-def _top_ups(span: Span, audience: Audience) -> None:
-    _write_to(audience, queries.ended_top_ups(span, audience))
+def _top_ups(span: Span, audience: Audience) -> int:
+    return _write_to(audience, queries.ended_top_ups(span, audience))
 
 
-def _write_to(audience: Audience, events: Sequence[Event]) -> None:
+def _write_to(audience: Audience, events: Sequence[Event]) -> int:
+    """Store a message of each event for the endpoints that receive it; return the number of events."""
     recipients = audience.endpoints_for((event.user_id, event.happened_at) for event in events)
     _write(
         (endpoint, event)
         for event, endpoints in zip(events, recipients, strict=True)
         for endpoint in endpoints
     )
+    return len(events)
 
 
-def _subscriptions(span: Span, audience: Audience) -> None:
+def _subscriptions(span: Span, audience: Audience) -> int:
     rows = queries.synced_subscriptions(span, audience)
     recipients = audience.endpoints_for((event.user_id, event.happened_at) for _, event in rows)
     for (row_id, event), endpoints in zip(rows, recipients, strict=True):
         for endpoint in endpoints:
             _write_subscription_message(endpoint, row_id, event)
+    return len(rows)
 
 
 def _write_subscription_message(endpoint: Endpoint, row_id: int, event: Event) -> None:

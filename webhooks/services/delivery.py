@@ -4,16 +4,20 @@ Deliver messages: claim those that are due, post them signed, and record the res
 A message is claimed in one transaction and its response recorded in another, with only the network request in between.
 If a worker dies in between, its claim expires and the message is sent again, so delivery is at least once. Only the
 first waiting message of an ordering key is due, so a call's messages are delivered in order.
+
+The threads that send are shared: `rules.further_deliveries` says how many a receiver gets. Receivers that respond are
+served while others hang.
 """
 
 import logging
+import math
 import random
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -25,6 +29,7 @@ from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.leases import try_lease
 from gateway.common.public_http import AddressRefused, NoResponse, post
 from webhooks.models import Delivery, Endpoint, Message
+from webhooks.rules import DELIVERIES, Pace, Receiver, further_deliveries
 from webhooks.services import endpoints
 
 logger = logging.getLogger(__name__)
@@ -38,9 +43,13 @@ MAX_ATTEMPTS = len(_PAUSES) + 1
 _JITTER = 0.1
 # A claim expires after this time, which is longer than an attempt.
 CLAIM_TIME = timedelta(minutes=2)
-# Concurrent attempts in total and per endpoint, so that a slow receiver does not delay the others.
-_THREADS, _THREADS_PER_ENDPOINT = 16, 4
-_RUN_SECONDS = 30.0
+# A receiver that takes longer than this is quiet.
+_PROMPT_SECONDS = 2.0
+# How long a run begins attempts at receivers of each pace. A run ends once all its attempts have ended, so it stops
+# early to begin those that may last until the timeout.
+_RUN_SECONDS = {Pace.QUIET: 15.0, Pace.UNKNOWN: 30.0, Pace.PROMPT: 60.0}
+# Receivers with due messages are read at this interval.
+_LOOK_SECONDS = 1.0
 _GONE = 410
 _SHOWN_LETTERS = 500
 
@@ -61,7 +70,7 @@ class Result:
 
 
 def deliver_due(*, now: datetime) -> int:
-    """Deliver due messages for at most half a minute; return the number of attempts."""
+    """Deliver due messages for a minute or less; return the number of attempts."""
     due = Message.objects.filter(status=Message.Status.WAITING, next_attempt_at__lte=now)
     if not due.exists():
         return 0
@@ -69,45 +78,85 @@ def deliver_due(*, now: datetime) -> int:
         return _Run(now).go() if acquired else 0
 
 
+class _Attempt(NamedTuple):
+    message: Message
+    began: float
+
+
 class _Run:
     """A run with sending threads; only this thread uses the database."""
 
     def __init__(self, now: datetime) -> None:
         self._now, self._began = now, time.monotonic()
-        self._sending: dict[Future[Result], Message] = {}
+        self._sending: dict[Future[Result], _Attempt] = {}
+        # Whether the last response of an endpoint in this run was prompt.
+        self._was_prompt: dict[int, bool] = {}
+        self._waiting: Sequence[Endpoint] = ()
+        self._looked_at = -math.inf
         self._attempts = 0
 
     def go(self) -> int:
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="webhooks") as threads:
+        with ThreadPoolExecutor(DELIVERIES, thread_name_prefix="webhooks") as threads:
             while self._start(threads) or self._sending:
-                ended, _ = wait(self._sending, return_when=FIRST_COMPLETED)
+                ended, _ = wait(self._sending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
                 for future in ended:
-                    record(self._sending.pop(future), future.result(), now=self._moment())
+                    self._end(self._sending.pop(future).message, future.result())
         return self._attempts
+
+    def _end(self, message: Message, result: Result) -> None:
+        is_prompt = result.status is not None and result.milliseconds <= _PROMPT_SECONDS * 1000
+        self._was_prompt[message.endpoint_id] = is_prompt
+        record(message, result, now=self._moment())
 
     def _moment(self) -> datetime:
         return self._now + timedelta(seconds=time.monotonic() - self._began)
 
     def _start(self, threads: ThreadPoolExecutor) -> bool:
-        """Claim due messages for free threads; return whether there were any."""
-        if time.monotonic() - self._began > _RUN_SECONDS:
-            return False
-        begun = 0
-        busy = Counter(message.endpoint_id for message in self._sending.values())
-        for endpoint in Endpoint.objects.enabled().order_by("pk"):
-            free = min(_THREADS_PER_ENDPOINT - busy[endpoint.pk], _THREADS - len(self._sending))
+        """Claim due messages for free threads, the oldest first; return whether there were any."""
+        begun, lasted = 0, time.monotonic() - self._began
+        for endpoint in self._endpoints():
+            receiver = self._receiver(endpoint)
+            if lasted > _RUN_SECONDS[receiver.pace]:
+                continue
+            free = further_deliveries(
+                receiver, [self._receiver(one.message.endpoint) for one in self._sending.values()]
+            )
             for message in claim(endpoint, limit=free, now=self._moment()):
-                self._sending[threads.submit(send, message, secrets_of(endpoint))] = message
+                future = threads.submit(send, message, secrets_of(endpoint))
+                self._sending[future] = _Attempt(message, time.monotonic())
                 begun += 1
         self._attempts += begun
         return bool(begun)
 
+    def _endpoints(self) -> Sequence[Endpoint]:
+        """Return the endpoints with due messages as of the last second, the one that waits longest first."""
+        if time.monotonic() - self._looked_at > _LOOK_SECONDS:
+            self._waiting, self._looked_at = list(Endpoint.objects.with_due(self._moment())), time.monotonic()
+        return self._waiting
+
+    def _receiver(self, endpoint: Endpoint) -> Receiver:
+        owner = f"sponsor {endpoint.sponsor_id}" if endpoint.sponsor_id else f"endpoint {endpoint.pk}"
+        return Receiver(endpoint.pk, owner, self._pace(endpoint))
+
+    def _pace(self, endpoint: Endpoint) -> Pace:
+        slow_since = time.monotonic() - _PROMPT_SECONDS
+        if any(
+            one.message.endpoint_id == endpoint.pk and one.began < slow_since
+            for one in self._sending.values()
+        ):
+            return Pace.QUIET
+        if endpoint.pk not in self._was_prompt:
+            return Pace.QUIET if endpoint.failing_since else Pace.UNKNOWN
+        return Pace.PROMPT if self._was_prompt[endpoint.pk] else Pace.QUIET
+
 
 def claim(endpoint: Endpoint, *, limit: int, now: datetime) -> Sequence[Message]:
-    """Claim and return messages that are due at the endpoint."""
+    """Claim and return messages that are due at the endpoint, unless it is disabled."""
     if limit <= 0:
         return []
-    waiting = Message.objects.filter(endpoint=endpoint, status=Message.Status.WAITING)
+    waiting = Message.objects.filter(
+        endpoint=endpoint, endpoint__disabled_at=None, status=Message.Status.WAITING
+    )
     earlier = Message.objects.filter(
         endpoint=OuterRef("endpoint"),
         ordering_key=OuterRef("ordering_key"),
@@ -116,7 +165,7 @@ def claim(endpoint: Endpoint, *, limit: int, now: datetime) -> Sequence[Message]
     )
     due = waiting.filter(~Exists(earlier), next_attempt_at__lte=now).order_by("next_attempt_at", "pk")
     with transaction.atomic(durable=True):
-        claimed = list(due.select_for_update(skip_locked=True, no_key=True)[:limit])
+        claimed = list(due.select_for_update(skip_locked=True, no_key=True, of=("self",))[:limit])
         Message.objects.filter(pk__in=[message.pk for message in claimed]).update(
             attempts=F("attempts") + 1, next_attempt_at=now + CLAIM_TIME
         )

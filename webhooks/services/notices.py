@@ -2,11 +2,12 @@
 E-mails to account holders: stored once for each event, and sent outside any transaction.
 
 A notice is claimed in one transaction and its result recorded in another, with only the call to the mail server in
-between, so delivery is at least once.
+between, so delivery is at least once. One run at a time sends, so that a mail server that hangs keeps one worker.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from smtplib import SMTPException
 from typing import NamedTuple
@@ -20,14 +21,15 @@ from django.utils import translation
 
 from credits.services import expiry
 from credits.services.expiry import ExpiringCredits
+from gateway.common.leases import try_lease
 from webhooks.models import MessageStatus, Notice, NoticeAddress
 from webhooks.payloads import Event
 from webhooks.services.addresses import confirm_token, stop_token
 
 logger = logging.getLogger(__name__)
-_BATCH = 50
-# Longer than it takes to send all notices of a claim.
+# Longer than it takes to send a notice.
 _CLAIM_TIME = timedelta(minutes=15)
+_RUN_SECONDS = 30.0
 # The backoff before each further attempt; after the last one, the notice is given up.
 _PAUSES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1), timedelta(hours=6))
 _KEPT, _WEEK = timedelta(days=30), timedelta(days=7)
@@ -84,9 +86,15 @@ def _of_confirmed(events: Sequence[Event]) -> list[Event]:
 
 
 def send_due(*, now: datetime) -> int:
-    """Send notices that are due; return how many were claimed."""
-    claimed = _claim(now)
-    for notice in claimed:
+    """Send notices that are due, for about half a minute; return how many were claimed."""
+    with try_lease("webhooks.notices") as acquired:
+        return _send_due(now) if acquired else 0
+
+
+def _send_due(now: datetime) -> int:
+    ends_at, claimed = time.monotonic() + _RUN_SECONDS, 0
+    while time.monotonic() < ends_at and (notice := _claim(now)):
+        claimed += 1
         try:
             obstacle = _send(notice, now)
         except (OSError, SMTPException) as failure:
@@ -94,17 +102,16 @@ def send_due(*, now: datetime) -> int:
             continue
         status = MessageStatus.GIVEN_UP if obstacle else MessageStatus.DELIVERED
         _finish(notice, status, now, error=obstacle)
-    return len(claimed)
+    return claimed
 
 
 @transaction.atomic(durable=True)
-def _claim(now: datetime) -> list[Notice]:
+def _claim(now: datetime) -> Notice | None:
     due = Notice.objects.filter(status=MessageStatus.WAITING, next_attempt_at__lte=now)
-    rows = list(
-        due.order_by("next_attempt_at", "pk").select_for_update(skip_locked=True, no_key=True)[:_BATCH]
-    )
-    _update(rows, attempts=F("attempts") + 1, next_attempt_at=now + _CLAIM_TIME)
-    return rows
+    oldest = due.order_by("next_attempt_at", "pk").select_for_update(skip_locked=True, no_key=True).first()
+    if oldest:
+        _update(oldest, attempts=F("attempts") + 1, next_attempt_at=now + _CLAIM_TIME)
+    return oldest
 
 
 def _send(notice: Notice, now: datetime) -> str:
@@ -159,15 +166,15 @@ def _failed(notice: Notice, failure: Exception, now: datetime) -> None:
     if attempts > len(_PAUSES):
         _finish(notice, MessageStatus.GIVEN_UP, now, error=text)
     else:
-        _update([notice], error=text, next_attempt_at=now + _PAUSES[attempts - 1])
+        _update(notice, error=text, next_attempt_at=now + _PAUSES[attempts - 1])
 
 
 def _finish(notice: Notice, status: MessageStatus, now: datetime, error: str = "") -> None:
-    _update([notice], status=status, finished_at=now, error=error)
+    _update(notice, status=status, finished_at=now, error=error)
 
 
-def _update(rows: Iterable[Notice], **values: object) -> None:
-    Notice.objects.filter(pk__in=[row.pk for row in rows]).update(**values)
+def _update(notice: Notice, **values: object) -> None:
+    Notice.objects.filter(pk=notice.pk).update(**values)
 
 
 def purge(*, now: datetime) -> None:

@@ -5,14 +5,16 @@ A caller that finds no run in progress starts one at once. Callers that arrive d
 runs a batch for them all. So the first of several simultaneous callers runs alone, and the others form the next batch.
 An idle process therefore adds no delay, and under load one round trip serves many callers.
 The callers of a large batch tend to return together, so the next run first waits a few milliseconds for them.
+
+An owner with many items leaves places to others: while others wait, a batch has at most a share of each owner's items.
 """
 
 import logging
 import math
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence, Set
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -63,7 +65,8 @@ class Batcher(Generic[Item, Result]):
     error to raise for each item, in order; the values for callers that have left are ignored. If `run` raises, each
     item is run again by its own thread, so that one item cannot fail the others; an outage fails all. After a
     batch of four or more items, the next run waits for the same callers as long as one arrives every `pause_seconds`,
-    at most `longest_wait_seconds`. With `wait_limits`, callers may leave a run before it calls its `Seal`.
+    at most `longest_wait_seconds`. With `wait_limits`, callers may leave a run before it calls its `Seal`. While items
+    of several owners wait, a batch has at most `share` of each.
     """
 
     def __init__(
@@ -74,7 +77,10 @@ class Batcher(Generic[Item, Result]):
         pause_seconds: float = 0.0,
         longest_wait_seconds: float = 0.0,
         wait_limits: WaitLimits | None = None,
+        owner_of: Callable[[Item], Hashable] = lambda _: None,
+        share: int = 1,
     ) -> None:
+        self._owner_of, self._share = owner_of, share
         self._run, self._most, self._limits = run, most, wait_limits
         self._pause_seconds, self._longest_wait_seconds = pause_seconds, longest_wait_seconds
         self._lock = threading.Lock()
@@ -164,9 +170,23 @@ class Batcher(Generic[Item, Result]):
         """Wait for the expected callers; return the tickets of the batch, the leader's first."""
         with self._arrived:
             self._wait_for_expected()
-            count = min(self._most - 1, len(self._waiting))
-            batch = [own, *(self._waiting.popleft() for _ in range(count))]
+            batch = self._take_shares(own)
             self._began_at = time.monotonic()
+        return batch
+
+    def _take_shares(self, own: _Ticket[Item, Result]) -> list[_Ticket[Item, Result]]:
+        """Take the next tickets from those that wait, of each owner its share. Holds the lock."""
+        owners = {self._owner_of(ticket.item) for ticket in (own, *self._waiting)}
+        share = self._share if len(owners) > 1 else self._most
+        batch, later, taken = [own], [], Counter([self._owner_of(own.item)])
+        for ticket in self._waiting:
+            owner = self._owner_of(ticket.item)
+            if len(batch) < self._most and taken[owner] < share:
+                taken[owner] += 1
+                batch.append(ticket)
+            else:
+                later.append(ticket)
+        self._waiting = deque(later)
         return batch
 
     def _wait_for_expected(self) -> None:

@@ -4,17 +4,21 @@ Limits on one profile's use of the relayers, so that no profile can starve the o
 Calls that end without effect use up account nonces, and gas if they are cancelled; the service counts them from their
 rows. Account nonces in flight are scarce, so each profile gets a share of them. `relay_take_slots` measures the share
 in open holds, under the account's lock. A call that the chain refuses has no row, and no user pays for its simulation;
-each process counts such calls in memory.
+each process counts such calls in memory. Of the threads of a process that may wait for nodes, each user has a share.
 """
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import cache
 
 from django.conf import settings
 
 from gateway.common.errors import TooManyRequests
-from relay.errors import CallFailedBefore, TooManyCancelledCalls
+from gateway.common.guards import NoShare, Shares
+from relay.errors import CallFailedBefore, RelayShareUsed, TooManyCancelledCalls
 from relay.queries.calls import CallRows
 
 
@@ -38,6 +42,39 @@ def check_cancelled_calls(*, rows: CallRows, now: datetime) -> None:
                 maximum=allowed,
                 windowSeconds=int(window.total_seconds()),
             )
+
+
+# How long a request waits for others of the same user.
+_SHARE_SECONDS = 0.7
+
+
+@cache
+def _readers() -> Shares:
+    """Return the threads that read from nodes; one user's may take half of a node's places."""
+    return Shares(total=settings.WEB_THREADS, each=_share())
+
+
+def _share() -> int:
+    return max(2, settings.WEB_THREADS // 8)
+
+
+@contextmanager
+def share_of_nodes(user_id: int) -> Iterator[None]:
+    """
+    Hold one of the user's threads that may read from nodes, outside the batches of calls.
+
+    Raises:
+        RelayShareUsed: other requests of the user have them all.
+    """
+    try:
+        with _readers().place(user_id, wait_seconds=_SHARE_SECONDS):
+            yield
+    except NoShare as error:
+        raise RelayShareUsed(
+            f"At most {_share()} requests of the profile can read from the chain at once.",
+            retry_after=1,
+            maximum=_share(),
+        ) from error
 
 
 def check_failures(*, rows: CallRows) -> None:

@@ -113,6 +113,7 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
         InvalidRequest: neither the draft nor the session names a controller.
         KeyManagerNotFound: the profile has no key manager.
         NodeUnavailable: no node responded.
+        RelayShareUsed: other requests of the user are reading from nodes.
     """
     controller = controller_of_session(user_id=caller.user_id, session_id=caller.session_id, now=now)
     controller = draft.controller or controller
@@ -130,7 +131,8 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
 def _call_of(caller: Caller, draft: Draft, controller: str, now: datetime) -> SubmittedCall:
     """Return the call with the nonce and the validity to sign, and the state of its contracts."""
     query = _query(caller, draft, controller)
-    (state,) = get_chain_client().read_relay_states([query])
+    with limits.share_of_nodes(caller.user_id):
+        (state,) = get_chain_client().read_relay_states([query])
     if state.relay_nonce is None:
         raise KeyManagerNotFound(f"{query.key_manager} does not answer getNonce of LSP-25.")
     nonce = next_relay_nonce(

@@ -140,10 +140,12 @@ def story(call: SubmittedCall) -> Story:
     if not call.rows.is_pair_known:
         # The key manager may be any contract. The node must not execute it before it is known to be the profile's.
         yield Step.ALONE
-        _verify_pair(call)
+        with limits.share_of_nodes(call.caller.user_id):
+            _verify_pair(call)
     if _oversized.has(call.query.profile):
         yield Step.ALONE
-        (call.state,) = get_chain_client().read_relay_states([call.query])
+        with limits.share_of_nodes(call.caller.user_id):
+            (call.state,) = get_chain_client().read_relay_states([call.query])
     else:
         yield Step.CHAIN
     if call.trace is not None:
@@ -151,7 +153,8 @@ def story(call: SubmittedCall) -> Story:
 
     if not _decide(call):
         yield Step.ALONE
-        _decide_alone(call)
+        with limits.share_of_nodes(call.caller.user_id):
+            _decide_alone(call)
 
     yield from take_slot(call)
     if call.slot.outcome == "repeated":

@@ -91,6 +91,9 @@ with_others: Batcher[Progress, Progress] = Batcher(
     pause_seconds=0.003,
     longest_wait_seconds=0.008,
     # Requests wait here for the chain; a node that hangs must not occupy all threads.
+    # One user's calls, however dear, leave places in each batch to others.
+    owner_of=lambda progress: progress.call.caller.user_id,
+    share=4,
     wait_limits=WaitLimits(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_node_responds),
 )
 

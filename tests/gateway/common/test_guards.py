@@ -3,13 +3,13 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from types import SimpleNamespace
 
 import pytest
 
 from gateway.common import guards
-from gateway.common.guards import CircuitOpen, Guard
+from gateway.common.guards import CircuitOpen, Guard, NoShare, Shares
 
 
 def _fail(guard: Guard, times: int) -> None:
@@ -99,3 +99,17 @@ def test_callers_that_wait_for_a_place_are_refused_when_the_circuit_opens() -> N
             waiting.result(60)
         back.set()
         hanging.result()
+
+
+def test_a_share_is_limited_for_each_and_for_all() -> None:
+    shares = Shares(total=3, each=2)
+    with ExitStack() as taken:
+        for owner in ("one", "one", "two"):
+            taken.enter_context(shares.place(owner))
+        for owner in ("one", "two", "three"):
+            with pytest.raises(NoShare), shares.place(owner):
+                pass
+    with shares.place("one"), shares.place("one"), pytest.raises(NoShare), shares.place("one"):
+        pass
+    with shares.place("three"):
+        pass

@@ -5,6 +5,7 @@ import random
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,9 +32,10 @@ PERIODIC = sorted(tasks.scheduled_tasks())
 def redis(services: Services) -> Iterator[Redis]:
     """The broker, which knows no sign yet."""
     client = Redis.from_url(services.redis_url)
-    client.delete(tasks._HEARTBEATS_KEY, "relay", "default")
+    lists = ("relay", "default", "default\x06\x166", "default\x06\x169")
+    client.delete(tasks._HEARTBEATS_KEY, *lists)
     yield client
-    client.delete(tasks._HEARTBEATS_KEY, "relay", "default")
+    client.delete(tasks._HEARTBEATS_KEY, *lists)
 
 
 def figures() -> dict[tuple[str, ...], float]:
@@ -98,11 +100,40 @@ def test_a_task_that_beat_schedules_no_more_is_forgotten(redis: Redis) -> None:
     assert not any("relay.no-more" in key for key in figures())
 
 
-def test_unconsumed_messages_are_counted(redis: Redis) -> None:
+@contextmanager
+def broker(services: Services) -> Iterator[Celery]:
+    """Yield an app that sends and takes messages as the service does."""
+    with Celery(broker=services.redis_url, set_as_current=False) as app:
+        app.conf.task_routes = project.CELERY_TASK_ROUTES
+        app.conf.task_default_queue = project.CELERY_TASK_DEFAULT_QUEUE
+        yield app
+
+
+def test_unconsumed_messages_are_counted(redis: Redis, services: Services) -> None:
     redis.rpush("relay", *(secrets.token_hex(4) for _ in range(3)))
+    with broker(services) as app:
+        for task in ("webhooks.deliver", "users.refresh_profile_card", "payments.top_up"):
+            app.send_task(task)
     gauges = figures()
-    assert (gauges["queue_messages", "relay"], gauges["queue_messages", "default"]) == (3, 0)
+    assert (gauges["queue_messages", "relay"], gauges["queue_messages", "default"]) == (3, 3)
     assert gauges["redis_up",] == 1
+
+
+def test_tasks_that_wait_for_other_peoples_servers_come_after_payments(
+    redis: Redis, services: Services
+) -> None:
+    with broker(services) as app:
+        for task in ("users.refresh_profile_card", "webhooks.collect", "payments.top_up"):
+            app.send_task(task)
+        with app.connection_for_read() as connection, connection.SimpleQueue("default") as queue:
+            taken = [queue.get(timeout=60) for _ in range(3)]
+            for message in taken:
+                message.ack()
+    assert [message.headers["task"] for message in taken] == [
+        "payments.top_up",
+        "webhooks.collect",
+        "users.refresh_profile_card",
+    ]
 
 
 def test_without_redis_only_that_is_reported(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:

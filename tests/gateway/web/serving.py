@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Set
+from itertools import count
 from pathlib import Path
 
 from django.core.exceptions import RequestDataTooBig
@@ -56,6 +57,11 @@ def pieces(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(parts())
 
 
+def endless(request: HttpRequest) -> StreamingHttpResponse:
+    """Return more than any client reads."""
+    return StreamingHttpResponse(b"%05d " % 0 * 10_000 for _ in count())
+
+
 def fail(request: HttpRequest) -> StreamingHttpResponse:
     """Break off after the first piece."""
 
@@ -97,6 +103,7 @@ urlpatterns = [
     path("wait", wait),
     path("hold", hold),
     path("pieces", pieces),
+    path("endless", endless),
     path("fail", fail),
     path("echo/", echo),
     path("echo/<path:rest>", echo),

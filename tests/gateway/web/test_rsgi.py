@@ -306,6 +306,17 @@ def test_a_client_that_disconnects_during_a_response_occupies_no_thread(web: Slo
     assert web.serves("GET /echo/").status == 200
 
 
+def test_clients_that_do_not_read_their_streams_leave_threads_for_others(web: SlowWeb) -> None:
+    with closing(web.connect()) as unread:
+        unread.sendall(f"GET /endless HTTP/1.1\r\n{HOST}\r\n".encode())
+        assert unread.recv(10)
+        with closing(web.connect()) as second:
+            second.sendall(f"GET /endless HTTP/1.1\r\n{HOST}{CLOSE}\r\n".encode())
+            assert second.recv(12) == b"HTTP/1.1 503"
+        assert web.serves("GET /echo/").status == 200
+    assert web.serves("GET /pieces").status == 200
+
+
 @contextmanager
 def polls(web: SlowWeb, *users: int, seconds: float = 60) -> Iterator[list[socket.socket]]:
     """Connections with a request each that waits for another response than the present one."""

@@ -260,3 +260,20 @@ class TestPatience:
             over.set()
         assert all(isinstance(future.exception(), NodeUnavailable) for future in futures)
         assert [len(items) for items in runs] == [1, 7]
+
+
+def test_an_owner_with_many_items_leaves_places_in_each_batch_to_others(work: Work) -> None:
+    # The tens of an item are its owner.
+    batcher = Batcher(work, most=6, owner_of=lambda item: item // 10, share=2)
+    futures = _start(batcher, work, [10, 11, 12, 13, 14, 15, 16, 20, 21, 22, 30])
+    assert [future.result() for future in futures] == [
+        -item for item in (10, 11, 12, 13, 14, 15, 16, 20, 21, 22, 30)
+    ]
+    assert work.batches == [[10], [11, 12, 20, 21, 30], [13, 14, 22], [15, 16]]
+
+
+def test_an_owner_alone_fills_the_batches(work: Work) -> None:
+    items = list(range(10, 20))
+    futures = _start(Batcher(work, most=6, owner_of=lambda item: item // 10, share=2), work, items)
+    assert [future.result() for future in futures] == [-item for item in items]
+    assert work.batches == [items[:1], items[1:7], items[7:]]

@@ -3,11 +3,14 @@
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -27,9 +30,12 @@ from sponsors.errors import (
     VerifierUnknown,
 )
 from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Verifier
+from sponsors.rules.policies import OutsideResponse, Verification
 from sponsors.services import verifiers
 from sponsors.services.paying import SponsorChoice
-from tests.journeys.waiting import in_time
+from sponsors.services.verifiers import AskedCall
+from tests.factories import random_address
+from tests.journeys.waiting import in_time, until
 from tests.relay.callers import execute
 from tests.relay.conftest import Refused
 from tests.relay.quoting import caller_of, execute_prepared
@@ -295,3 +301,47 @@ def test_a_stalled_verifier_delays_no_other_calls_and_its_own_only_briefly(
     for _ in range(3):
         in_time(refused, seconds=1)
     assert len(server.questions) == asked <= 4
+
+
+def _all_wait(server: VerifierServer, asking: list[Future[OutsideResponse | None]]) -> bool:
+    return len(server.questions) + sum(one.done() for one in asking) >= len(asking)
+
+
+@pytest.fixture
+def few_threads(settings: Settings) -> Iterator[None]:
+    """Let verifiers share the threads of a process of the usual size."""
+    settings.WEB_THREADS = 32
+    caches = (verifiers._threads, verifiers._threads_of_unproven)
+    for one in caches:
+        one.cache_clear()
+    yield
+    for one in caches:
+        one.cache_clear()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("few_threads")
+def test_verifiers_that_hang_leave_threads_for_one_that_responds(
+    server: VerifierServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifiers, "_SECONDS", 60.0)
+    versions = [make_verified(server)[1]]
+
+    def ask(version: PolicyVersion) -> OutsideResponse | None:
+        try:
+            question = Verification(version.pk, version.policy.name, 1)
+            call = AskedCall(random_address(), random_address(), 42, secrets.token_hex(32), b"")
+            return verifiers.ask(question, call)
+        finally:
+            connection.close()
+
+    assert ask(versions[0]) == OutsideResponse(True)
+    with ThreadPoolExecutor(16) as threads, ExitStack() as servers:
+        for _ in range(4):
+            hanging = servers.enter_context(running())
+            hanging.answer = hanging.stall
+            version = make_verified(hanging)[1]
+            asking = [threads.submit(ask, version) for _ in range(4)]
+            settled = partial(_all_wait, hanging, asking)
+            until("its threads wait", settled)
+        assert [ask(versions[0]) for _ in range(3)] == [OutsideResponse(True)] * 3

@@ -87,6 +87,7 @@ class Endpoint(models.Model):
         GONE = "gone", "the receiver, which answered 410"
         FAILING = "failing", "failing for days"
         SPONSOR = "sponsor", "its sponsor, who has deleted it"
+        LEFT = "left", "the end of its maker's membership"
 
     name = models.CharField(max_length=80, unique=True, help_text="Name of the wallet app, shown to staff.")
     url = models.CharField(
@@ -103,6 +104,10 @@ class Endpoint(models.Model):
         editable=False,
         related_name="endpoints",
         db_index=False,
+    )
+    # The member who made a sponsor's endpoint. Null only for those that version 1.0 made.
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, editable=False, related_name="+", db_index=False
     )
     event_types = ArrayField(
         models.CharField(max_length=40, choices=OFFERED), help_text="The events it receives."

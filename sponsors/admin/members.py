@@ -59,7 +59,10 @@ REMOVE_MEMBER = ReasonedAction(
     name="remove_member",
     label="Remove",
     permission="sponsors.add_member",
-    effect=lambda row: f"The person can no longer act for {row.sponsor.name}.",
+    effect=lambda row: (
+        f"The person can no longer act for {row.sponsor.name}. The API keys and webhooks that the person made end, and "
+        "so do open invitations."
+    ),
     run=_remove_member,
 )
 
@@ -94,8 +97,18 @@ REVOKE_KEY = ReasonedAction(
 class ApiKeyAdmin(ReasonedActions, ReadOnlyAdmin):
     """API keys of sponsors' servers. Members create and rotate them through the API."""
 
-    list_display = ("id", "sponsor", "name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at")
-    list_select_related = ("sponsor",)
+    list_display = (
+        "id",
+        "sponsor",
+        "name",
+        "hint",
+        "scopes",
+        "created_by",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    )
+    list_select_related = ("sponsor", "created_by")
     search_fields = ("sponsor__slug__exact",)
     exclude = ("key_hash",)
     ordering = ("-id",)

@@ -26,9 +26,10 @@ from gateway.common.errors import NotAuthenticated, NotFound, PermissionDenied
 from gateway.common.http import client_ip
 from gateway.web.throttling import user_rate
 from sponsors.errors import KeyNetworkRefused, KeyRefused, MemberSessionEnded
-from sponsors.models import ApiKey, Member, MemberSession, Sponsor
+from sponsors.models import Member, MemberSession, Sponsor
 from sponsors.rules.rights import Right, rights_of
 from sponsors.services import email_members, keys
+from sponsors.services.keys import UsedKey
 from users.api.authentication import AccessTokenAuthentication, IsProfileOwner
 from users.models import User
 
@@ -47,9 +48,9 @@ class KeyHolder:
 
 
 class KeyAuthentication(BaseAuthentication):
-    """`Authorization: Bearer sponsor_…`. Sets `request.auth` to the `ApiKey`."""
+    """`Authorization: Bearer sponsor_…`. Sets `request.auth` to the `UsedKey`."""
 
-    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey] | None:
+    def authenticate(self, request: Request) -> tuple[KeyHolder, UsedKey] | None:
         """
         Return the holder and the key; None if the request has another kind of token.
 
@@ -60,7 +61,7 @@ class KeyAuthentication(BaseAuthentication):
         if not parts or not parts[-1].startswith(keys.PREFIX):
             return None
         key = keys.used(text=parts[-1], address=client_ip(request), now=clock.now())
-        return KeyHolder(f"sponsor-key-{key.pk}"), key
+        return KeyHolder(f"sponsor-key-{key.row.pk}"), key
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
@@ -119,10 +120,11 @@ class IsSignedInMember(IsProfileOwner):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SponsorAccess:
-    """A sponsor, and the caller's rights. `user` is the member; None for an API key."""
+    """A sponsor, and the caller's rights. `user` is the member; None for an API key, which `maker` has made."""
 
     sponsor: Sponsor
     user: User | None
+    maker: User | None
     rights: frozenset[Right]
 
     def require(self, right: Right) -> None:
@@ -168,24 +170,32 @@ def access_of(request: Request, name: str) -> SponsorAccess:
         NotFound: the sponsor does not exist, the caller is not a member, or the key belongs to another sponsor.
     """
     key: Any = request.auth
-    if isinstance(key, ApiKey):
-        if key.sponsor.slug != name:
+    if isinstance(key, UsedKey):
+        row = key.row
+        if row.sponsor.slug != name:
             raise NotFound("This key belongs to no sponsor of this name.")
-        return SponsorAccess(sponsor=key.sponsor, user=None, rights=frozenset(map(Right, key.scopes)))
+        return SponsorAccess(sponsor=row.sponsor, user=None, maker=row.created_by, rights=key.rights)
     if isinstance(key, MemberSession):
         member = key.member
         if member.sponsor.slug != name:
             raise NotFound("You are not a member of a sponsor of this name.")
-        return SponsorAccess(sponsor=member.sponsor, user=member.user, rights=rights_of(member.role))
+        return _of_member(member)
     user: Any = request.user
     if user.profile_address is None:
         raise NotAuthenticated("Sign in with a Universal Profile.")
     found = (
-        Member.objects.select_related("sponsor__credit_account").filter(sponsor__slug=name, user=user).first()
+        Member.objects.select_related("sponsor__credit_account", "user")
+        .filter(sponsor__slug=name, user=user)
+        .first()
     )
     if found is None:
         raise NotFound("You are not a member of a sponsor of this name.")
-    return SponsorAccess(sponsor=found.sponsor, user=user, rights=rights_of(found.role))
+    return _of_member(found)
+
+
+def _of_member(member: Member) -> SponsorAccess:
+    rights = rights_of(member.role)
+    return SponsorAccess(sponsor=member.sponsor, user=member.user, maker=member.user, rights=rights)
 
 
 class HasRight(BasePermission):

@@ -61,12 +61,18 @@ class KeySerializer(serializers.Serializer[Any]):
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=[scope.value for scope in SCOPES]))
     networks = serializers.ListField(child=serializers.CharField())
     createdAt = serializers.DateTimeField(source="created_at")
+    createdBy = serializers.SerializerMethodField(
+        help_text="Profile or e-mail address of the member who made the key, and with whose membership it ends."
+    )
     expiresAt = serializers.DateTimeField(
         source="expires_at", allow_null=True, help_text="Set when the key is rotated."
     )
     lastUsedAt = serializers.DateTimeField(
         source="last_used_at", allow_null=True, help_text="Accurate to the hour."
     )
+
+    def get_createdBy(self, row: ApiKey) -> str | None:  # noqa: N802 (the name on the wire)
+        return keys.maker_of(row)
 
 
 class KeysSerializer(serializers.Serializer[Any]):

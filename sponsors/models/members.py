@@ -94,7 +94,8 @@ class ApiKey(models.Model):
     """
     A key with which a sponsor's server uses the API. The key has 256 random bits, so its SHA-256 needs no salt.
 
-    A rotated key is valid until `expires_at`. A revoked one is not valid any more.
+    A rotated key is valid until `expires_at`. A revoked one is not valid any more, nor is one whose maker is no longer
+    a member.
     """
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="keys")
@@ -107,10 +108,17 @@ class ApiKey(models.Model):
         default=list,
         help_text="Networks that may use the key. An empty list allows all.",
     )
+    # Null only for keys that version 1.0 made while it was being replaced.
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+", db_index=False
+    )
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True, help_text="Recorded to the hour.")
     revoked_at = models.DateTimeField(null=True)
+    # Set by `sponsors.services.keys.with_maker`.
+    maker_role: str | None
+    maker_email: str | None
 
     class Meta:
         verbose_name = "API key"

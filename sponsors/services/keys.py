@@ -1,4 +1,9 @@
-"""API keys of sponsors: stored as hashes and shown once. Rotation has a day of overlap; revocation is immediate."""
+"""
+API keys of sponsors: stored as hashes and shown once. Rotation has a day of overlap; revocation is immediate.
+
+A key can do what its maker can do, within its scopes. It ends with the maker's membership. Another member who rotates
+a key becomes the maker of the new one.
+"""
 
 import hashlib
 import secrets
@@ -7,12 +12,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from gateway.common.http import is_within
 from gateway.staff import audit
 from sponsors.errors import KeyNetworkRefused, KeyRefused, TooManyKeys
-from sponsors.models import ApiKey, Sponsor
+from sponsors.models import ApiKey, Member, Sponsor
+from sponsors.rules.rights import Right, rights_of
 from users.models import User
 
 # Distinguishes a key from an access token.
@@ -45,7 +51,7 @@ def create(
     """
     Create a key with these rights. It is accepted only from these networks, or from anywhere if there are none.
 
-    The audit log records the member `actor`.
+    It ends with the membership of `actor`, whom the audit log records.
 
     Raises:
         TooManyKeys: the sponsor has `MOST_KEYS` valid keys.
@@ -61,9 +67,10 @@ def create(
         hint=text[-_HINT:],
         scopes=list(scopes),
         networks=list(networks),
+        created_by=actor,
     )
     _record(actor, row, "make a key")
-    return NewKey(row, text)
+    return NewKey(with_maker(ApiKey.objects.filter(pk=row.pk)).get(), text)
 
 
 @transaction.atomic
@@ -89,37 +96,68 @@ def revoke(*, key: ApiKey, now: datetime, actor: User | None = None) -> None:
         _record(actor, key, "revoke a key")
 
 
+def end_of_maker(*, sponsor: Sponsor, user: User, now: datetime) -> None:
+    """Revoke the keys that this member made, so that they stay refused if the person becomes a member again."""
+    ApiKey.objects.filter(sponsor=sponsor, created_by=user, revoked_at=None).update(revoked_at=now)
+
+
 def _record(actor: User, key: ApiKey, action: str) -> None:
     audit.record(actor=actor, row=key, action=action, changes={"scopes": ("", ", ".join(key.scopes))})
 
 
 def working(sponsor: Sponsor, *, now: datetime) -> QuerySet[ApiKey]:
-    """Return the sponsor's valid keys, oldest first."""
+    """Return the sponsor's valid keys with their makers, oldest first."""
     ends_later = Q(expires_at=None) | Q(expires_at__gt=now)
-    return ApiKey.objects.filter(ends_later, sponsor=sponsor, revoked_at=None).order_by("pk")
+    valid = ApiKey.objects.filter(ends_later, sponsor=sponsor, revoked_at=None)
+    return with_maker(valid).order_by("pk")
 
 
-def used(*, text: str, address: str, now: datetime) -> ApiKey:
+def with_maker(keys: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
+    """Annotate keys with `maker_role` and `maker_email`, those of the maker's membership; None after its end."""
+    memberships = Member.objects.filter(
+        sponsor=OuterRef("sponsor"), user=OuterRef("created_by"), user__is_active=True
+    )
+    makers = {
+        "maker_role": Subquery(memberships.values("role")),
+        "maker_email": Subquery(memberships.values("email")),
+    }
+    return keys.select_related("created_by").annotate(**makers)
+
+
+def maker_of(key: ApiKey) -> str | None:
+    """Return the profile or e-mail address of the maker of a key of `with_maker`; None if it is unknown."""
+    profile = key.created_by and key.created_by.profile_address
+    return profile or key.maker_email
+
+
+class UsedKey(NamedTuple):
+    """A key, and what it may do."""
+
+    row: ApiKey
+    rights: frozenset[Right]
+
+
+def used(*, text: str, address: str, now: datetime) -> UsedKey:
     """
     Return the key with this text, and record its use; `address` is the caller's network address.
 
     Raises:
-        KeyRefused: the key is unknown, expired or revoked.
+        KeyRefused: the key is unknown, expired or revoked, or its maker is no longer a member.
         KeyNetworkRefused: the key is not accepted from this address.
     """
-    key = (
-        ApiKey.objects.select_related("sponsor__credit_account")
-        .filter(key_hash=_hash(text), revoked_at=None)
-        .first()
-    )
+    keys = with_maker(ApiKey.objects.filter(key_hash=_hash(text), revoked_at=None))
+    key = keys.select_related("created_by", "sponsor__credit_account").first()
     if key is None or (key.expires_at is not None and key.expires_at <= now):
         raise KeyRefused("The key is unknown, has expired, or was revoked.")
+    if key.created_by is not None and key.maker_role is None:
+        raise KeyRefused("The member who made the key is no longer a member. Make a new key.")
     if key.networks and not is_within(address, key.networks):
         raise KeyNetworkRefused(f"The key is not accepted from {address}.", address=address)
     if key.last_used_at is None or key.last_used_at < now - _COARSE:
         stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _COARSE)
         ApiKey.objects.filter(stale, pk=key.pk).update(last_used_at=now)
-    return key
+    scopes = frozenset(map(Right, key.scopes))
+    return UsedKey(key, scopes & rights_of(key.maker_role) if key.maker_role else scopes)
 
 
 def _hash(text: str) -> str:

@@ -1,17 +1,31 @@
 """
 The people who act for a sponsor.
 
-Changes of members lock the sponsor's row, so that two owners cannot remove each other at the same time.
+Changes of members lock the sponsor's row, so that two owners cannot remove each other at the same time. What a member
+has made ends with the membership: API keys, open invitations, and what apps register with `at_end`.
 """
+
+from collections.abc import Callable
+from datetime import datetime
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db import transaction
 from django.db.models import QuerySet
 
+from gateway.common import clock
 from gateway.staff import audit
 from sponsors.errors import LastOwner, MemberUnknown
 from sponsors.models import Member, Sponsor
+from sponsors.services import keys
 from users.models import Invitation, Phone, User
+
+_AtEnd = Callable[[Sponsor, User, datetime], object]
+_at_end: dict[str, _AtEnd] = {}
+
+
+def at_end(app: str, end: _AtEnd) -> None:
+    """Register what an app does, in the same transaction, when a person's membership of a sponsor ends."""
+    _at_end[app] = end
 
 
 @transaction.atomic
@@ -55,7 +69,8 @@ def change_role(*, member: Member, role: str, actor: User) -> None:
 @transaction.atomic
 def remove(*, member: Member, actor: User | None = None) -> None:
     """
-    End a membership at once, with the sessions of a member without a profile; `actor` as in `put`.
+    End a membership at once, with all that the member made and the sessions of a member without a profile; `actor` as
+    in `put`.
 
     Raises:
         LastOwner: the member is the only owner.
@@ -65,7 +80,7 @@ def remove(*, member: Member, actor: User | None = None) -> None:
     if member.email is not None:
         shut_out(member.user)
         User.objects.filter(pk=member.user_id).update(is_active=False)
-    Member.objects.filter(pk=member.pk).delete()
+    _end(member, now=clock.now())
     _record(actor, member.sponsor, member.user_id, member.role, "")
 
 
@@ -105,8 +120,18 @@ def shut_out(person: User) -> None:
 
 
 def forget(user: User) -> None:
-    """Delete the memberships of a person whose account is deleted, even as the last owner."""
-    Member.objects.filter(user=user).delete()
+    """End the memberships of a person whose account is deleted, even as the last owner."""
+    for member in Member.objects.filter(user=user).select_related("sponsor", "user"):
+        _end(member, now=clock.now())
+
+
+def _end(member: Member, *, now: datetime) -> None:
+    keys.end_of_maker(sponsor=member.sponsor, user=member.user, now=now)
+    invited = User.objects.filter(memberships__sponsor=member.sponsor, is_member=True)
+    Invitation.objects.filter(user__in=invited, approved_by=member.user).delete()
+    for end in _at_end.values():
+        end(member.sponsor, member.user, now)
+    Member.objects.filter(pk=member.pk).delete()
 
 
 def _record(actor: User | None, sponsor: Sponsor, user_id: int, before: str, after: str) -> None:

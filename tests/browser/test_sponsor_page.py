@@ -90,7 +90,7 @@ def busy(sponsor: Sponsor) -> None:
 
 def posted_to(sponsor: Sponsor, *statuses: int | None) -> Endpoint:
     """Give the sponsor an endpoint, and a message with one attempt for each status; None is without a response."""
-    endpoint, _ = endpoints.create_for_sponsor(sponsor, url=_URL, event_types=TO_SPONSORS)
+    endpoint, _ = endpoints.create_for_sponsor(sponsor, url=_URL, event_types=TO_SPONSORS, maker=None)
     for status in statuses:
         message = endpoints.send_test(endpoint, now=now())
         Message.objects.filter(pk=message.pk).update(attempts=1)

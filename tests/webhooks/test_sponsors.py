@@ -113,7 +113,7 @@ def test_without_an_alarm_no_member_is_notified(sponsor: Sponsor, member: User, 
 @pytest.fixture
 def endpoint(sponsor: Sponsor, receiver: Receiver, create_endpoint: Any) -> tuple[Endpoint, str]:
     """An endpoint of the sponsor with its secret."""
-    row, secret = endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS)
+    row, secret = endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS, maker=None)
     Endpoint.objects.filter(pk=row.pk).update(enabled_at=timezone.now() - timedelta(minutes=1))
     collection.collect(now=timezone.now())
     return row, secret
@@ -123,7 +123,7 @@ def test_a_sponsors_endpoint_gets_signed_messages_about_its_own_credits_alone(
     sponsor: Sponsor, endpoint: tuple[Endpoint, str], receiver: Receiver, alarm: int
 ) -> None:
     other, person = make_sponsor(alarm), UserFactory.create()
-    theirs, _ = endpoints.create_for_sponsor(other, url=receiver.url, event_types=TO_SPONSORS)
+    theirs, _ = endpoints.create_for_sponsor(other, url=receiver.url, event_types=TO_SPONSORS, maker=None)
     Endpoint.objects.update(enabled_at=timezone.now() - timedelta(minutes=1))
     sign_in(person)
     entries.grant(user=person, credits=10, source="VIDEO_ADS", key=secrets.token_hex(8))
@@ -152,11 +152,11 @@ def test_a_deleted_endpoint_gets_no_messages_and_frees_its_slot(
     sponsor: Sponsor, endpoint: tuple[Endpoint, str], receiver: Receiver
 ) -> None:
     for _ in range(endpoints.MOST_OF_SPONSOR - 1):
-        endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS)
+        endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS, maker=None)
     with pytest.raises(TooManyEndpoints):
-        endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS)
+        endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS, maker=None)
     endpoints.delete_of_sponsor(endpoint[0], now=timezone.now())
-    endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS)
+    endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS, maker=None)
     Message.objects.all().delete()
     _move(sponsor, -1)
     assert not Message.objects.filter(endpoint=endpoint[0]).exists()

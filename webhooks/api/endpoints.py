@@ -29,7 +29,10 @@ class SponsorWebhookSerializer(serializers.Serializer[Any]):
     events = serializers.ListField(child=serializers.ChoiceField(choices=TO_SPONSORS), source="event_types")
     isEnabled = serializers.BooleanField(
         source="is_enabled",
-        help_text="False after a 410, or after five days of failures; delete the endpoint and create a new one.",
+        help_text=(
+            "False after a 410, after five days of failures, or at the end of its maker's membership; delete the "
+            "endpoint and create a new one."
+        ),
     )
 
 
@@ -80,7 +83,10 @@ class SponsorWebhookViewSet(SponsorViewSet):
     def create_webhook(self, request: Request, name: str) -> Response:
         body = SponsorWebhookRequestSerializer.read(request.data)
         row, secret = endpoints.create_for_sponsor(
-            self.access.sponsor, url=body["url"], event_types=sorted(body["events"])
+            self.access.sponsor,
+            url=body["url"],
+            event_types=sorted(body["events"]),
+            maker=self.access.maker,
         )
         return _with_secret(row, secret)
 

@@ -17,6 +17,7 @@ from django.db import transaction
 from gateway.common.crypto import Resealed, reseal, seal, unseal
 from gateway.common.public_http import AddressRefused, Exceptions, require_usable
 from sponsors.models import Sponsor
+from users.models import User
 from webhooks.errors import EndpointDisabled, EndpointRefused, TooManyEndpoints, WebhooksNotConfigured
 from webhooks.models import Endpoint, EventType, Message
 from webhooks.payloads import Event
@@ -69,9 +70,12 @@ def create(endpoint: Endpoint) -> str:
 
 
 @transaction.atomic
-def create_for_sponsor(sponsor: Sponsor, *, url: str, event_types: Sequence[str]) -> tuple[Endpoint, str]:
+def create_for_sponsor(
+    sponsor: Sponsor, *, url: str, event_types: Sequence[str], maker: User | None
+) -> tuple[Endpoint, str]:
     """
-    Store a new endpoint of a sponsor; return it with its secret, which is shown only once.
+    Store a new endpoint of a sponsor; return it with its secret, which is shown only once. It is disabled at the end of
+    the maker's membership.
 
     Raises:
         TooManyEndpoints: the sponsor has the maximum number of endpoints.
@@ -82,8 +86,15 @@ def create_for_sponsor(sponsor: Sponsor, *, url: str, event_types: Sequence[str]
     if Endpoint.objects.of_sponsor(sponsor).count() >= MOST_OF_SPONSOR:
         raise TooManyEndpoints(f"A sponsor has at most {MOST_OF_SPONSOR} endpoints. Delete one first.")
     name = f"{sponsor.slug} {secrets.token_hex(4)}"
-    row = Endpoint(name=name, sponsor=sponsor, url=url, origins=[], event_types=list(event_types))
+    types = list(event_types)
+    row = Endpoint(name=name, sponsor=sponsor, created_by=maker, url=url, origins=[], event_types=types)
     return row, create(row)
+
+
+def disable_of_maker(sponsor: Sponsor, maker: User, now: datetime) -> None:
+    """Disable the sponsor's endpoints that this member made, because the membership ends."""
+    made = Endpoint.objects.of_sponsor(sponsor).enabled().filter(created_by=maker)
+    made.update(disabled_at=now, disabled_by=Endpoint.DisabledBy.LEFT)
 
 
 def delete_of_sponsor(endpoint: Endpoint, *, now: datetime) -> None:

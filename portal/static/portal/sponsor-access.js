@@ -63,6 +63,7 @@ function people(members, rights, service, context) {
         kind: "danger",
       },
       h("p", {}, h("code", {}, member.address ?? member.email)),
+      h("p", {}, t("The API keys and webhooks that this member made end as well. Replace keys that are needed first.")),
     );
     if (!sure) return;
     await session.delete(`${path}/members/${member.address ?? member.id}`);
@@ -280,6 +281,10 @@ const keyTable = (keys, may, report) =>
       { label: t("Name"), cell: (row) => h("span", {}, row.name, " ", h("code", {}, `…${row.hint}`)) },
       { label: t("Rights"), cell: (row) => row.scopes.map((scope) => SCOPES[scope]).join(", ") },
       { label: t("Accepted from"), cell: (row) => row.networks.join(", ") || t("anywhere") },
+      {
+        label: t("Made by"),
+        cell: (row) => (row.createdBy ? h("code", {}, row.createdBy) : t("unknown")),
+      },
       { label: t("Last used"), cell: (row) => (row.lastUsedAt ? dateTime(row.lastUsedAt) : t("never")) },
       { label: t("Ends"), cell: (row) => (row.expiresAt ? dateTime(row.expiresAt) : t("never")) },
       may && {

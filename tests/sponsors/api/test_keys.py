@@ -1,15 +1,16 @@
 """API keys of a sponsor: shown once, scoped, bound to networks, replaced with a day to change over, revoked at once."""
 
 import random
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from sponsors.models import ApiKey, Sponsor
+from sponsors.models import ApiKey, Member, Sponsor
 from sponsors.rules.rights import SCOPES
-from sponsors.services import keys
+from sponsors.services import keys, members
 from tests.factories import random_address
 from tests.relay.api.conftest import ApiResponse, Wallet
 from tests.sponsors.api.callers import call, member_of
@@ -157,3 +158,81 @@ def test_staff_revoke_a_leaked_key_at_once(sponsor: Sponsor, manager: User) -> N
     role = random.choice(["finance", "operations"])
     confirm(browser_of(member(role)), "sponsors_apikey", "revoke_key", ApiKey.objects.get())
     assert with_key(text, path(sponsor, "overview")).status == 401
+
+
+def remove_by_api(owner: User, leaving: User, sponsor: Sponsor) -> None:
+    call(owner, "delete", path(sponsor, f"members/{leaving.profile_address}"))
+
+
+def remove_by_staff(owner: User, leaving: User, sponsor: Sponsor) -> None:
+    row = Member.objects.get(sponsor=sponsor, user=leaving)
+    confirm(browser_of(member("finance")), "sponsors_member", "remove_member", row)
+
+
+def leave(owner: User, leaving: User, sponsor: Sponsor) -> None:
+    call(leaving, "delete", path(sponsor, f"members/{leaving.profile_address}"))
+
+
+def erase(owner: User, leaving: User, sponsor: Sponsor) -> None:
+    members.forget(leaving)
+
+
+@pytest.mark.parametrize("end", [remove_by_api, remove_by_staff, leave, erase])
+def test_a_members_keys_and_webhooks_end_with_the_membership(
+    sponsor: Sponsor, manager: User, settings: Any, end: Callable[[User, User, Sponsor], None]
+) -> None:
+    settings.WEBHOOK_SECRET_KEYS = ["0" * 32]
+    owner, other = member_of(sponsor), make_sponsor()
+    Member.objects.create(sponsor=other, user=manager, role="manager")
+    theirs = made(manager, sponsor, "read", "manage")["secret"]
+    of_owner, elsewhere = made(owner, sponsor)["secret"], made(manager, other)["secret"]
+    webhook = {"url": "https://receiver.example/hooks", "events": ["sponsor.low"]}
+    assert with_key(theirs, path(sponsor, "webhooks"), "post", **webhook).status == 200
+    assert call(owner, "post", path(sponsor, "webhooks"), **webhook).status == 200
+    assert with_key(theirs, path(sponsor, "overview")).status == 200
+
+    end(owner, manager, sponsor)
+    for method, where, body in (
+        ("get", "overview", {}),
+        ("put", "alarm", {"credits": 5}),
+        ("post", "webhooks", webhook),
+    ):
+        refused = with_key(theirs, path(sponsor, where), method, **body)
+        assert (refused.status, refused.body["code"]) == (401, "sponsor-key")
+    sponsor.refresh_from_db()
+    assert sponsor.alarm_credits is None
+    assert with_key(of_owner, path(sponsor, "overview")).status == 200
+    assert with_key(elsewhere, path(other, "overview")).status == (401 if end is erase else 200)
+    shown = call(owner, "get", path(sponsor, "webhooks")).body["webhooks"]
+    assert [row["isEnabled"] for row in shown] == [False, True]
+
+    # Somebody who comes back begins without them.
+    members.put(sponsor=sponsor, profile_address=str(manager.profile_address), role="manager")
+    assert with_key(theirs, path(sponsor, "overview")).status == 401
+
+
+def test_a_key_does_no_more_than_its_maker_may_do_now(sponsor: Sponsor, manager: User) -> None:
+    text = made(manager, sponsor, "read", "manage")["secret"]
+    members.put(sponsor=sponsor, profile_address=str(manager.profile_address), role="viewer")
+    assert with_key(text, path(sponsor, "overview")).body["rights"] == ["read"]
+    assert with_key(text, path(sponsor, "alarm"), "put", credits=5).status == 403
+    User.objects.filter(pk=manager.pk).update(is_active=False)
+    assert with_key(text, path(sponsor, "overview")).status == 401
+
+
+def test_the_list_names_who_made_a_key_and_whoever_replaces_it_takes_it_over(
+    sponsor: Sponsor, manager: User
+) -> None:
+    owner, new = member_of(sponsor), made(manager, sponsor)
+    assert new["key"]["createdBy"] == manager.profile_address
+    replaced = call(owner, "post", path(sponsor, f"keys/{new['key']['key']}/rotate")).body
+    rows = call(owner, "get", path(sponsor)).body["keys"]
+    assert [row["createdBy"] for row in rows] == [manager.profile_address, owner.profile_address]
+    assert [row["lastUsedAt"] for row in rows] == [None, None]
+
+    call(owner, "delete", path(sponsor, f"members/{manager.profile_address}"))
+    assert with_key(replaced["secret"], path(sponsor, "overview")).status == 200
+    [row] = call(owner, "get", path(sponsor)).body["keys"]
+    assert (row["createdBy"], row["lastUsedAt"] is None) == (owner.profile_address, False)
+    page = browser_of(member("operations")).get("/admin/sponsors/apikey/").content.decode()
+    assert str(owner) in page

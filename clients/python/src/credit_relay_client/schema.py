@@ -655,6 +655,7 @@ class Key(TypedDict):
     scopes: "list[ScopesEnum]"
     networks: list[str]
     createdAt: str
+    createdBy: str | None
     expiresAt: str | None
     lastUsedAt: str | None
 

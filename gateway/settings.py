@@ -5,7 +5,7 @@ Every setting of the service. `gateway.env` reads those that an operator may cha
 settings are constants; tests and development stacks override some of them. Names end in the unit.
 """
 
-from collections.abc import Mapping
+import re
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -172,11 +172,16 @@ DATABASE_ROLE_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS or 15}s", **_
 DATABASE_POOLING = env.choice("DATABASE_POOLING", allowed=("session", "transaction"), default="session")
 _HAS_SESSIONS = DATABASE_POOLING == "session"
 _LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS}s", **_TIMEOUTS} if _HAS_SESSIONS else {}
-# The database without the pooler, for the one session that waits for notifications.
-DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL", default="")
-# One pool per database. Parameters such as sslmode pass from the URL to the driver.
+# The end of a connection whose packets are not acknowledged, and probes for firewalls that forget idle connections.
+_KEPT_OPEN = {
+    "connect_timeout": 5,
+    "keepalives_idle": 60,
+    "keepalives_interval": 15,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 10_000,
+}
+# One pool per database.
 _OPTIONS = {
-    **({"options": " ".join(f"-c {name}={limit}" for name, limit in _LIMITS.items())} if _LIMITS else {}),
     # Only statements of gateway.common.db are ever prepared, because the ORM puts values into the statement's text.
     "prepare_threshold": 5 if _HAS_SESSIONS else None,
     "pool": {
@@ -190,7 +195,19 @@ _OPTIONS = {
 }
 
 
-def _database_at(place: Mapping[str, str]) -> dict[str, Any]:
+def _database_at(name: str, *, default: str | None = None) -> dict[str, Any]:
+    place = env.database(name, default=default)
+    with env.errors_of(name):
+        if place and not place.get("dbname"):
+            raise ImproperlyConfigured(f"{name} must name a database.")
+        if "client_encoding" in place:
+            raise ImproperlyConfigured(f"{name} must not set client_encoding, which is always UTF8.")
+        if "options" in place and not _HAS_SESSIONS:
+            raise ImproperlyConfigured(
+                f"{name} must not set options, which a pooler drops; use ALTER ROLE ROLE SET NAME = VALUE."
+            )
+    # Parameters of the URL, such as sslmode, go to the driver. Its own options come last, and so take precedence.
+    options = [*(f"-c {name}={limit}" for name, limit in _LIMITS.items()), place.get("options", "")]
     return {
         "ENGINE": "gateway.common.postgresql",
         "NAME": place.get("dbname"),
@@ -202,17 +219,22 @@ def _database_at(place: Mapping[str, str]) -> dict[str, Any]:
         "ATOMIC_REQUESTS": False,
         "DISABLE_SERVER_SIDE_CURSORS": not _HAS_SESSIONS,
         "OPTIONS": {
-            "connect_timeout": 5,
-            **{name: text for name, text in place.items() if name not in _PLACE},
+            **_KEPT_OPEN,
+            **{parameter: text for parameter, text in place.items() if parameter not in _PLACE},
+            **({"options": " ".join(options).rstrip()} if _HAS_SESSIONS else {}),
             **_OPTIONS,
         },
     }
 
 
-DATABASES: dict[str, dict[str, Any]] = {"default": _database_at(env.database("DATABASE_URL"))}
+DATABASES: dict[str, dict[str, Any]] = {"default": _database_at("DATABASE_URL")}
 # A standby for dashboards, histories and the pages of the admin.
-if _replica := env.database("DATABASE_REPLICA_URL", default=""):
-    DATABASES["replica"] = _database_at(_replica)
+if (_replica := _database_at("DATABASE_REPLICA_URL", default=""))["NAME"]:
+    DATABASES["replica"] = _replica
+# The database without the pooler, for the one session that waits for notifications.
+DATABASE_DIRECT = env.database("DATABASE_DIRECT_URL", default="")
+if DATABASE_DIRECT:
+    DATABASE_DIRECT = {**_KEPT_OPEN, **DATABASE_DIRECT}
 DATABASE_ROUTERS = ["gateway.common.db.Router"]
 # After a change, a member of staff reads from the primary for this time, because the standby may lag.
 DATABASE_REPLICA_SECONDS = 10
@@ -397,7 +419,7 @@ SIGNER_URL = env.optional("SIGNER_URL")
 SIGNER_TLS_FOLDER = env.optional("SIGNER_TLS_FOLDER")
 SIGNER_TIMEOUT_SECONDS = 5
 with env.errors_of("SIGNER_URL"):
-    if SIGNER_URL and not SIGNER_URL.startswith(("unix:///", "https://")):
+    if not re.fullmatch(r"(unix:///.+|https://[^/?#@]+/?)?", SIGNER_URL):
         raise ImproperlyConfigured("SIGNER_URL must be unix:///path or https://host:port.")
 # Where relayer keys sign: in the signer, in this process, or not at all.
 RELAY_SIGNER = "remote" if SIGNER_URL else "local"
@@ -515,6 +537,8 @@ CELERY_BROKER_URL, _sentinels = REDIS_URL, dict[str, Any]()
 with env.errors_of("REDIS_URL"):
     CELERY_BROKER_URL, _sentinels = redis_urls.broker(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
+# No connection that senders keep idle, which a firewall may have forgotten.
+CELERY_BROKER_POOL_LIMIT = 0
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -528,6 +552,9 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 0.5,
+    **redis_urls.KEPT_OPEN,
+    # A worker waits for a message for a second at a time. It reconnects if Redis does not respond five seconds later.
+    "health_check_interval": 5,
     "visibility_timeout": 600,
     # Messages need no retries, because periodic tasks find the work in the rows.
     "max_retries": 0,
@@ -627,6 +654,10 @@ EMAIL_USE_TLS = EMAIL_PORT not in {25, 465}
 DEFAULT_FROM_EMAIL = env.optional("EMAIL_FROM", "credit-relay-gateway@localhost")
 EMAIL_TIMEOUT = 10
 with env.errors_of("EMAIL_HOST"):
+    if re.search(r"[/@]|^[^:]+:[0-9]+$", EMAIL_HOST):
+        raise ImproperlyConfigured(
+            "EMAIL_HOST must be a host name; EMAIL_PORT and EMAIL_HOST_USER are separate."
+        )
     if APPROVAL_NOTICE_TO and not EMAIL_HOST:
         raise ImproperlyConfigured("APPROVAL_NOTICE_TO needs a mail server: set EMAIL_HOST.")
 # Ceilings on values that staff configure: credits for 1.00 of a currency or for one unit of an ad network, the cap of a

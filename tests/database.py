@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Model
 from django.test import TransactionTestCase
+from psycopg.conninfo import conninfo_to_dict
 
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services
@@ -111,7 +112,9 @@ def pooled(services: Services) -> Iterator[None]:
         return
     database, direct = connection.settings_dict, connection.settings_dict["HOST"]
     database["HOST"] = str(pooler.directory)
-    settings.DATABASE_DIRECT_URL = services.postgres.url(str(database["NAME"]), role=APPLICATION_ROLE)
+    settings.DATABASE_DIRECT = conninfo_to_dict(
+        services.postgres.url(str(database["NAME"]), role=APPLICATION_ROLE)
+    )
     yield
     database["HOST"] = direct
     pooler.stop()

@@ -56,7 +56,9 @@ def connection_error(alias: str) -> str:
         psycopg.connect(**own.get_connection_params()).close()
     except psycopg.OperationalError as error:
         place = f"{own.settings_dict['HOST']}:{own.settings_dict['PORT'] or 5432}"
-        return f"The database {alias} at {place} does not respond: {' '.join(str(error).split())}"
+        reason = f"The database {alias} at {place} does not respond: {' '.join(str(error).split())}"
+        # PgBouncer's refusal of the limits that the settings pass, in every pool mode.
+        return f"{reason} Set DATABASE_POOLING=transaction." if "startup parameter" in reason else reason
     return ""
 
 

@@ -162,9 +162,9 @@ def fetch_json(url: str) -> Any:
 
 
 def _get(url: str) -> tuple[int, bytes]:
-    response = _http.request(
-        "GET", url, preload_content=False, redirect=False, headers={"Accept": "application/json"}
-    )
+    # A connection kept for the next request could be forgotten by a firewall, and let it wait in vain.
+    headers = {"Accept": "application/json", "Connection": "close"}
+    response = _http.request("GET", url, preload_content=False, redirect=False, headers=headers)
     try:
         return response.status, response.read(_MAX_BYTES + 1)
     finally:

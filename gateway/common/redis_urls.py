@@ -5,9 +5,11 @@ Clients of a single Redis, or of the current primary that Sentinels name.
 """
 
 import functools
+import socket
+import time
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from redis import ConnectionPool, Redis
@@ -17,9 +19,22 @@ from redis.sentinel import Sentinel, SentinelConnectionPool
 SENTINEL = "redis+sentinel"
 # The timeout of calls to Redis in requests that can continue without it.
 PATIENCE_SECONDS = 0.5
+# A connection that was idle for longer is replaced: a firewall may have forgotten it without a reset.
+IDLE_SECONDS = 5.0
+# For connections that wait for messages. One whose packets are not acknowledged ends after a second.
+KEPT_OPEN = {
+    "socket_keepalive": True,
+    "socket_keepalive_options": {
+        socket.TCP_KEEPIDLE: 60,
+        socket.TCP_KEEPINTVL: 15,
+        socket.TCP_KEEPCNT: 4,
+        socket.TCP_USER_TIMEOUT: 1_000,
+    },
+}
+# The parameters of a URL that Celery and the driver both honour.
+_TLS_PARAMETERS = {"ssl_cert_reqs", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_check_hostname"}
 # These libraries have no types.
 _Sentinel: Any = Sentinel
-_SentinelPool: Any = SentinelConnectionPool
 
 
 @dataclass(frozen=True)
@@ -41,11 +56,16 @@ def sentinels(url: str) -> Sentinels | None:
     Parse a URL of Sentinels; return None for a single Redis.
 
     Raises:
-        ImproperlyConfigured: a Sentinel has no port, or the service has no name.
+        ImproperlyConfigured: a Sentinel has no port, the service has no name, or a part of the URL would be ignored.
     """
     parts = urlsplit(url)
+    unused = parse_qs(parts.query, keep_blank_values=True).keys()
     if parts.scheme != SENTINEL:
+        if unused := unused - (_TLS_PARAMETERS if parts.scheme == "rediss" else set()):
+            raise ImproperlyConfigured(f"REDIS_URL must not have the parameter {min(unused)}.")
         return None
+    if unused or parts.username:
+        raise ImproperlyConfigured("REDIS_URL must have neither parameters nor a user with Sentinels.")
     pairs = [place.rpartition(":") for place in parts.netloc.rpartition("@")[2].split(",")]
     service = parts.path.strip("/")
     if not service or not all(host and port.isdecimal() for host, _, port in pairs):
@@ -73,7 +93,34 @@ def text_client(url: str) -> Any:
     return client(url, decode_responses=True, **patience())
 
 
-class Pool(ConnectionPool):
+class _Replacing:
+    """A mixin of connection pools that replaces connections which were idle."""
+
+    def get_connection(self, *arguments: Any, **options: Any) -> Any:
+        """Return a connection that was used a moment ago, or a new one."""
+        pool: Any = super()
+        connection = pool.get_connection(*arguments, **options)
+        if time.monotonic() - getattr(connection, "released_at", time.monotonic()) > IDLE_SECONDS:
+            connection.disconnect()
+            try:
+                connection.connect()
+            except BaseException:
+                self.release(connection)
+                raise
+        return connection
+
+    def release(self, connection: Any) -> None:
+        """Return a connection to the pool, with the time from which it is idle."""
+        connection.released_at = time.monotonic()
+        pool: Any = super()
+        pool.release(connection)
+
+
+class _SentinelPool(_Replacing, SentinelConnectionPool):  # type: ignore[misc]  # without types
+    pass
+
+
+class Pool(_Replacing, ConnectionPool):
     """A connection pool to the primary Redis, for libraries that create a pool from a URL."""
 
     @classmethod
@@ -81,7 +128,7 @@ class Pool(ConnectionPool):
         """Return a pool; with Sentinels, it asks them for the primary at each new connection."""
         place = sentinels(url)
         if place is None:
-            return ConnectionPool.from_url(url, **options)
+            return super().from_url(url, **options)
         manager = _Sentinel(place.places, sentinel_kwargs={**_times(options), **place.auth})
         return _SentinelPool(place.service, manager, **place.auth, **options)
 

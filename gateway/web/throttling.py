@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from limits import RateLimitItem, parse
-from limits.storage import storage_from_string
+from limits.storage import RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, RedisError
@@ -44,11 +44,8 @@ class _Counter:
             # Retry only on a connection that a restart of Redis has closed, never after a timeout.
             "retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         }
-        place = redis_urls.sentinels(redis_url)
-        if place:
-            # Replicas lag behind, so count only at the primary.
-            options |= {"use_replicas": False, **place.auth}
-        self._limiter = SlidingWindowCounterRateLimiter(storage_from_string(redis_url, **options))
+        pool = redis_urls.Pool.from_url(redis_url, **options)
+        self._limiter = SlidingWindowCounterRateLimiter(RedisStorage("redis://", connection_pool=pool))
         self._packets = _Packets()
         self._lock = threading.Lock()
         self._retry_at = 0.0

@@ -10,7 +10,9 @@ import sys
 from inspect import signature
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote
 
+import psycopg
 import pytest
 import structlog
 from axes.helpers import get_client_ip_address
@@ -24,6 +26,7 @@ from kombu.exceptions import OperationalError
 
 import gateway.settings
 from devstack.ports import free_port
+from devstack.services.stack import Services
 from gateway.celery import app
 from gateway.processes import RANDOM
 
@@ -211,6 +214,64 @@ def test_a_pooler_of_transactions_gets_no_options_and_no_prepared_statements(
     assert ("options" in database["OPTIONS"]) == options
     assert database["OPTIONS"]["prepare_threshold"] == threshold
     assert database["DISABLE_SERVER_SIDE_CURSORS"] == (not options)
+
+
+def test_every_parameter_of_the_database_url_reaches_the_driver_and_its_options_take_precedence(
+    services: Services,
+) -> None:
+    place = services.postgres.url("postgres")
+    given = quote("-c search_path=relay -c work_mem=12MB -c lock_timeout=4s")
+    parameters = f"&application_name=a%20name&keepalives_idle=77&options={given}"
+    database = settings_with(DATABASE_URL=place + parameters).DATABASES["default"]
+    options = {name: value for name, value in database["OPTIONS"].items() if name != "pool"}
+    assert options["keepalives_idle"] == "77"
+    with psycopg.connect(
+        host=database["HOST"], user=database["USER"], dbname="postgres", **options
+    ) as session:
+        found = dict(
+            session.execute("SELECT name, setting || coalesce(unit, '') FROM pg_settings").fetchall()
+        )
+    expected = {
+        "search_path": "relay",
+        "work_mem": "12288kB",
+        "application_name": "a name",
+        "statement_timeout": "15000ms",
+        "lock_timeout": "4000ms",
+    }
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "DATABASE_REPLICA_URL"])
+@pytest.mark.parametrize(
+    ("url", "environment", "refusal"),
+    [
+        ("postgresql://db:5433", {}, "must name a database"),
+        ("postgresql://db/gateway?client_encoding=latin1", {}, "must not set client_encoding"),
+        (
+            "postgresql://db/gateway?options=-c%20work_mem%3D9MB",
+            {"DATABASE_POOLING": "transaction"},
+            "must not set options",
+        ),
+        ("postgresql://db/gateway?work_mem=9MB", {}, "must be a libpq connection string"),
+    ],
+)
+def test_a_database_url_that_cannot_be_honoured_stops_the_process(
+    name: str, url: str, environment: dict[str, str], refusal: str
+) -> None:
+    with pytest.raises(SystemExit, match=f"{name} {refusal}"):
+        settings_with(**environment, **{name: url})
+
+
+@pytest.mark.parametrize("host", ["smtp.example:465", "smtp://smtp.example", "user@smtp.example"])
+def test_a_mail_server_with_more_than_its_host_stops_the_process(host: str) -> None:
+    with pytest.raises(SystemExit, match="EMAIL_HOST must be a host name"):
+        settings_with(EMAIL_HOST=host)
+
+
+def test_the_session_for_notifications_is_kept_open_like_the_others() -> None:
+    direct = settings_with(DATABASE_DIRECT_URL="postgresql://db/gateway?connect_timeout=9").DATABASE_DIRECT
+    assert (direct["host"], direct["connect_timeout"], direct["tcp_user_timeout"]) == ("db", "9", 10_000)
+    assert settings_with().DATABASE_DIRECT == {}
 
 
 def test_statements_wait_ten_seconds_for_a_lock() -> None:

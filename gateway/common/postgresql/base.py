@@ -4,17 +4,31 @@ Django's backend for PostgreSQL, which ends sessions that have become unusable.
 A primary that was demoted, or whose sessions were made read-only, still responds to reads but refuses writes, so Django
 would keep using its sessions. This backend ends a session at such a refusal and opens the next one at the current
 primary. It raises the refusal as `OperationalError`, like any other outage.
+
+A firewall may forget a connection without a reset; the next statement would then wait in vain. A session that was not
+verified for some seconds is therefore verified before its use. The first lost one also ends all others of its database
+that were verified before.
 """
 
+import logging
+import os
 import select
-from typing import Any
+import socket
+import time
+from typing import Any, ClassVar
 
 import psycopg
 from django.db import DatabaseError, OperationalError
 from django.db.backends.postgresql import base
 from psycopg import errors
+from psycopg.pq import ExecStatus
 
 from gateway.common import metrics
+from signer.client import REUSED
+
+logger = logging.getLogger(__name__)
+
+_VERIFIED_SECONDS = 5.0
 
 # The driver raises these as `InternalError`, which Django treats as a programming error.
 _ENDS_SESSION = (
@@ -32,6 +46,9 @@ _COUNTED: dict[type[object], str] = {
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's connection; Django imports it by its name."""
+
+    # By alias: sessions that were verified last before this time are replaced.
+    _lost_at: ClassVar[dict[str, float]] = {}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -65,16 +82,39 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.close()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Return a session from the pool that the server has not ended, or a new one."""
+        """Return a session from the pool that works, or a new one."""
         session = super().get_new_connection(conn_params)
         for _ in range(self.pool.max_size if self.pool else 0):
-            if not _has_news(session):
+            if self._works(session):
                 break
             metrics.DATABASE_ERRORS.add(metrics.SESSION_LOST)
             session.close()
             self.pool.putconn(session)
             session = super().get_new_connection(conn_params)
         return session
+
+    def is_usable(self) -> bool:
+        """Return whether the server responds in this session; a lost connection ends within a second."""
+        return self.connection is not None and not self.connection.closed and _responds(self.connection)
+
+    def _configure_connection(self, connection: Any) -> bool:
+        """Prepare a new session, which counts as verified."""
+        connection.verified_at = time.monotonic()
+        return bool(super()._configure_connection(connection))  # type: ignore[misc] # missing in the stubs
+
+    def _works(self, session: Any) -> bool:
+        now, lost_at = time.monotonic(), self._lost_at.get(self.alias, 0.0)
+        if _has_news(session) or session.verified_at <= lost_at:
+            return False
+        if now - session.verified_at < _VERIFIED_SECONDS:
+            return True
+        if _responds(session):
+            session.verified_at = time.monotonic()
+            return True
+        if session.verified_at > self._lost_at.get(self.alias, 0.0):
+            self._lost_at[self.alias] = now
+            logger.warning("a session of the database %s was lost; all idle ones are replaced", self.alias)
+        return False
 
 
 def _has_news(session: "psycopg.Connection[Any]") -> bool:
@@ -88,3 +128,20 @@ def _has_news(session: "psycopg.Connection[Any]") -> bool:
     poll = select.poll()
     poll.register(session.fileno(), select.POLLIN)
     return bool(poll.poll(0))
+
+
+def _responds(session: "psycopg.Connection[Any]") -> bool:
+    """Return whether the server responds to an empty statement, for which a lost connection has less than a second."""
+    with socket.socket(fileno=os.dup(session.fileno())) as handle:
+        is_remote = handle.family != socket.AF_UNIX
+        usual = handle.getsockopt(*REUSED[:2]) if is_remote else 0
+        if is_remote:
+            handle.setsockopt(*REUSED)
+        try:
+            # Begins no transaction, in whatever state the session is.
+            result = session.pgconn.exec_(b"")
+        except psycopg.OperationalError:
+            return False
+        if is_remote:
+            handle.setsockopt(*REUSED[:2], usual)
+    return result.status == ExecStatus.EMPTY_QUERY

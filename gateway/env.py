@@ -131,7 +131,7 @@ def _misspelt() -> dict[str, str]:
     unset = _collection.names - given.keys()
     errors = {}
     for name in given.keys() - _collection.names:
-        former = {FORMER.get(name)} & unset
+        former = {FORMER.get(name, "")} & unset
         for right in former or difflib.get_close_matches(name, unset, n=1, cutoff=_SIMILAR):
             errors[right] = f"{given[name]} is not a setting; did you mean {right}?"
     return errors

@@ -6,6 +6,7 @@ settings are constants; tests and development stacks override some of them. Name
 """
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -195,8 +196,7 @@ _OPTIONS = {
 }
 
 
-def _database_at(name: str, *, default: str | None = None) -> dict[str, Any]:
-    place = env.database(name, default=default)
+def _database_at(name: str, place: Mapping[str, str]) -> dict[str, Any]:
     with env.errors_of(name):
         if place and not place.get("dbname"):
             raise ImproperlyConfigured(f"{name} must name a database.")
@@ -227,10 +227,10 @@ def _database_at(name: str, *, default: str | None = None) -> dict[str, Any]:
     }
 
 
-DATABASES: dict[str, dict[str, Any]] = {"default": _database_at("DATABASE_URL")}
+DATABASES: dict[str, dict[str, Any]] = {"default": _database_at("DATABASE_URL", env.database("DATABASE_URL"))}
 # A standby for dashboards, histories and the pages of the admin.
-if (_replica := _database_at("DATABASE_REPLICA_URL", default=""))["NAME"]:
-    DATABASES["replica"] = _replica
+if _replica := env.database("DATABASE_REPLICA_URL", default=""):
+    DATABASES["replica"] = _database_at("DATABASE_REPLICA_URL", _replica)
 # The database without the pooler, for the one session that waits for notifications.
 DATABASE_DIRECT: dict[str, Any] = {}
 if _direct := env.database("DATABASE_DIRECT_URL", default=""):

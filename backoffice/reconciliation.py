@@ -55,6 +55,13 @@ COMPARISONS = (
         task="credits.reconcile",
     ),
     ComparisonKind(
+        slug="causes",
+        title="Entries against causes",
+        description="Every entry, and all terms of sponsors, against the rows and approvals that caused them.",
+        permission="credits.run_reconciliation",
+        task="credits.compare_causes",
+    ),
+    ComparisonKind(
         slug="roots",
         title="Entries against signed roots",
         description="Every entry as of the signing of its root, and every root, recomputed.",

@@ -5,7 +5,7 @@ from typing import Any
 
 from celery import shared_task
 
-from credits.services import debts, expiry, reconciliation, unbacked
+from credits.services import causes, debts, expiry, reconciliation, unbacked
 from credits.services.reconciliation import require_no_findings
 from gateway.common import clock
 
@@ -29,6 +29,17 @@ def reconcile_ledger(**_: Any) -> None:
             "%(accounts)s accounts, %(entries)s entries, %(holds)s holds checked",
             run.counts,
         )
+
+
+@shared_task(name="credits.compare_causes", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
+def compare_causes(**_: Any) -> None:
+    """
+    Compare entries with the rows that caused them; the service logs and stores the differences.
+
+    Raises:
+        BooksDiffer: there are differences.
+    """
+    require_no_findings(causes.reconcile(now=clock.now()))
 
 
 # Computing the lots of many accounts may take longer than other tasks may.

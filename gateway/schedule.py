@@ -29,6 +29,7 @@ _TASKS: Schedule = {
     "credits-debts": {"task": "credits.keep_debts", "schedule": 60},
     "proofs-audit": {"task": "proofs.audit_roots", "schedule": crontab(hour="3", minute="55")},
     "credits-reconcile": {"task": "credits.reconcile", "schedule": crontab(hour="3", minute="10")},
+    "credits-causes": {"task": "credits.compare_causes", "schedule": crontab(hour="3", minute="15")},
     "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},
     "earnings-release": {"task": "earnings.release", "schedule": 60},
     "earnings-verifier-keys": {"task": "earnings.refresh_verifier_keys", "schedule": 900},

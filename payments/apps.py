@@ -7,10 +7,13 @@ class PaymentsConfig(AppConfig):
     name = "payments"
 
     def ready(self) -> None:
+        from credits.services import causes
         from payments import checks, metrics  # noqa: F401 - register on import, and need the loaded models
         from payments.services import deletion as ours
+        from payments.services.causes import Sql
         from users.services import deletion
 
+        causes.register("payments", caused=Sql.caused, rules=Sql.rules)
         deletion.register(
             "payments",
             deletion.AppDeletion(

@@ -20,9 +20,12 @@ class RewardsConfig(AppConfig):
     name = "rewards"
 
     def ready(self) -> None:
+        from credits.services import causes
         from credits.services.reconciliation import add_rules
+        from rewards.services.causes import Sql as Causes
         from rewards.services.statements import Sql
         from users.models import user_created
 
         add_rules("cashback", Sql.cashback_rules)
+        causes.register("rewards", caused=Causes.caused, rules=Causes.rules)
         user_created.connect(_open_progress, dispatch_uid="rewards.open_progress")

@@ -211,7 +211,8 @@ END $$;
 
 -- Makes the usage of policies fit the sponsors' holds of these calls, which are named by their users' holds: an open hold
 -- counts whole, a captured one as captured, a released or withdrawn one not at all. The caller has locked the sponsors'
--- accounts in an earlier statement. A repeat changes nothing.
+-- accounts in an earlier statement. A repeat changes nothing. Usage that is lower than what is taken from it was tampered
+-- with: it stops at 0, because settlement must not depend on it, and the nightly comparison reports it.
 CREATE OR REPLACE FUNCTION sponsors_recount(holds bigint[]) RETURNS void LANGUAGE sql AS $$
     WITH wanted AS (
         SELECT call.id, call.version_id, call.user_id, call.accepted_at, call.counted_credits, call.counted_calls,
@@ -229,7 +230,8 @@ CREATE OR REPLACE FUNCTION sponsors_recount(holds bigint[]) RETURNS void LANGUAG
         FROM wanted, LATERAL sponsors_parts_of(wanted.version_id, wanted.user_id, wanted.accepted_at) AS part
         GROUP BY 1, 2, 3, 4
     )
-    UPDATE sponsors_usage AS usage SET credits = usage.credits + moved.credits, calls = usage.calls + moved.calls
+    UPDATE sponsors_usage AS usage
+    SET credits = greatest(0, usage.credits + moved.credits), calls = greatest(0, usage.calls + moved.calls)
     FROM moved
     WHERE usage.policy_id = moved.policy_id AND usage.scope = moved.scope
       AND usage.user_number = moved.user_number AND usage.begins = moved.begins

@@ -16,7 +16,8 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Model
+from django.db.models import Manager, Model, QuerySet
+from django.db.models.sql.subqueries import DeleteQuery, UpdateQuery
 from django.test import TransactionTestCase
 from psycopg.conninfo import conninfo_to_dict
 
@@ -162,3 +163,20 @@ def rows_of_a_module() -> Iterator[None]:
 def _restore_first_rows(test: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT first_rows.restore()")
+
+
+def rewrite(rows: QuerySet[Any] | Manager[Any], **values: Any) -> int:
+    """Update rows that the application may not update; return how many."""
+    query: Any = rows.all().query.chain(UpdateQuery)
+    query.add_update_values(values)
+    return _past_triggers(query)
+
+
+def erase(rows: QuerySet[Any] | Manager[Any]) -> int:
+    """Delete rows that the application may not delete; return how many."""
+    return _past_triggers(rows.all().query.chain(DeleteQuery))
+
+
+def _past_triggers(query: Any) -> int:
+    statement, params = query.get_compiler(connection=connection).as_sql()
+    return tamper(statement, *params)

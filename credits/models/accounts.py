@@ -214,6 +214,7 @@ class ReconciliationRun(models.Model):
 
     class Kind(models.TextChoices):
         LEDGER = "ledger", "ledger against accounts"
+        CAUSES = "causes", "entries and terms against their causes"
         ROOTS = "roots", "entries against signed roots"
         CHAIN = "chain", "chain against captures"
         STRIPE = "stripe", "Stripe against payouts"

@@ -53,16 +53,20 @@ class Counts(NamedTuple):
 
 def find_differences() -> list[Finding]:
     """Return every difference between the ledger's totals and its rows, by account."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        # Reading the whole ledger takes longer than the statement timeout of requests.
-        cursor.execute("SET LOCAL statement_timeout = '30min'")
-        rules = "\nUNION ALL\n".join([_Sql.find_differences, *_further_rules.values()])
-        cursor.execute(f"{rules}\nORDER BY 2, 3, 1")
-        rows = cursor.fetchall()
+    rules = "\nUNION ALL\n".join([_Sql.find_differences, *_further_rules.values()])
     return [
         Finding(rule, account_id, row_id, int(expected), None if stored is None else int(stored))
-        for rule, account_id, row_id, expected, stored in rows
+        for rule, account_id, row_id, expected, stored in read_all(f"{rules}\nORDER BY 2, 3, 1")
     ]
+
+
+def read_all(statement: str) -> list[tuple[Any, ...]]:
+    """Execute a statement that reads the whole ledger, which takes longer than requests may."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '30min'")
+        cursor.execute(statement)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def count_rows() -> Counts:

@@ -23,6 +23,7 @@ from prometheus_client.core import Metric
 
 from gateway.common.errors import PermissionDenied, stated
 from gateway.common.metrics import gauge, register
+from gateway.common.statements import Statements
 from gateway.common.tasks import enqueue_on_commit
 from gateway.staff import audit
 from gateway.staff.approval_kinds import (
@@ -40,6 +41,12 @@ from gateway.staff.approval_kinds import (
 from gateway.staff.models import ApprovalPool, ApprovalRequest
 
 _COUNTED = timedelta(hours=24)
+
+
+class Sql(Statements, file=__file__):
+    # For a FROM clause.
+    carried_out: str
+
 
 # --- Asking
 

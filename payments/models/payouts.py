@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, cast
 
+import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from credits.models import EntrySource
+from gateway.common.models import APPEND_ONLY
 from payments.models.customers import Customer
 
 if TYPE_CHECKING:
@@ -146,6 +148,11 @@ class Payout(models.Model):
                 name="payout_fraud_warned",
             ),
         ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.ReadOnly(
+                name="only_returns_change", exclude=["refunded_minor", "disputed_minor", "fraud_warned_at"]
+            )
+        ]
 
     def __str__(self) -> str:
         return self.stripe_invoice_id
@@ -212,6 +219,9 @@ class FurtherPayment(models.Model):
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="further_payments")
     stripe_payment_intent_id = models.CharField(max_length=255, unique=True)
 
+    class Meta:
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
+
     def __str__(self) -> str:
         return self.stripe_payment_intent_id
 
@@ -233,6 +243,7 @@ class Clawback(models.Model):
                 name="clawback_entry_when_moved",
             )
         ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
         return self.key

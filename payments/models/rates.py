@@ -1,13 +1,16 @@
 """Rates: the credits that collected money pays out."""
 
 from datetime import datetime
+from typing import ClassVar
 
+import pgtrigger
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
 from gateway.common import clock
+from gateway.common.models import APPEND_ONLY
 
 
 class PayoutRateQuerySet(models.QuerySet["PayoutRate"]):
@@ -35,6 +38,7 @@ class PayoutRate(models.Model):
                 condition=Q(credits_per_major_unit__gt=0), name="payoutrate_credits_positive"
             ),
         ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
         return f"1.00 {self.currency} = {self.credits_per_major_unit} credits from {self.valid_from:%Y-%m-%d}"

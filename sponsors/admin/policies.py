@@ -122,6 +122,7 @@ class VoucherSignerAdmin(ApprovedForm, ReasonedActions, AppendOnlyAdmin):
     list_display = ("id", "sponsor", "address", "created_at", "removed_at")
     list_select_related = ("sponsor",)
     search_fields = ("sponsor__slug__exact",)
+    fields = ("sponsor", "address")
     ordering = ("-id",)
     staff_actions = (REMOVE_SIGNER,)
 

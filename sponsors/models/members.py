@@ -4,6 +4,9 @@ Sponsors, and the members and keys that act for them.
 A sponsor owns a credit account (`credits.CreditAccount.sponsor`).
 """
 
+from typing import ClassVar
+
+import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MinValueValidator
@@ -40,6 +43,8 @@ class Sponsor(models.Model):
                 fields=["is_default"], condition=Q(is_default=True), name="sponsors_sponsor_one_default"
             )
         ]
+        # Calls name the sponsor by its slug, so a changed one would charge another sponsor.
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [pgtrigger.ReadOnly(name="slug_stays", fields=["slug"])]
 
     def __str__(self) -> str:
         return self.slug

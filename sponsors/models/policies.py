@@ -274,9 +274,21 @@ class SponsoredCall(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["version", "accepted_at"], name="sponsors_sponsoredcall_by_time")]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.ReadOnly(name="counts_change", exclude=["counted_credits", "counted_calls"])
+        ]
 
     def __str__(self) -> str:
         return f"call of hold {self.hold_id}"
+
+
+# What was removed stays removed; adding it again takes another approval.
+_REMOVED = pgtrigger.Protect(
+    name="stays_removed",
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Q(old__removed_at__isnull=False)
+    & pgtrigger.Q(old__removed_at__df=pgtrigger.F("new__removed_at")),
+)
 
 
 class VoucherSigner(models.Model):
@@ -294,6 +306,10 @@ class VoucherSigner(models.Model):
                 condition=Q(removed_at__isnull=True),
                 name="sponsors_vouchersigner_active",
             )
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.ReadOnly(name="is_that", fields=["address"]),
+            _REMOVED,
         ]
 
     def __str__(self) -> str:
@@ -320,6 +336,10 @@ class Verifier(models.Model):
             models.UniqueConstraint(
                 fields=["sponsor"], condition=Q(removed_at__isnull=True), name="sponsors_verifier_active"
             )
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.ReadOnly(name="is_that", fields=["url"]),
+            _REMOVED,
         ]
 
     def __str__(self) -> str:
@@ -349,6 +369,9 @@ class UsedVoucher(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["sponsor", "voucher_id"], name="sponsors_usedvoucher_once")
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="used_once", operation=pgtrigger.Update)
         ]
 
     def __str__(self) -> str:

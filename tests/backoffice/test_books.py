@@ -50,7 +50,7 @@ def section(staff: Client, slug: str) -> reconciliation.Section:
 
 
 def test_the_page_reports_books_that_were_never_compared(staff: Client) -> None:
-    assert staff.get(PAGE).content.decode().count("No run yet.") == 4
+    assert staff.get(PAGE).content.decode().count("No run yet.") == 5
     assert all(card.is_alarming for card in reconciliation.cards())
 
 
@@ -76,10 +76,11 @@ def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None
     assert [card.value for card in reconciliation.cards()] == [
         "1 difference",
         "never compared",
+        "never compared",
         "1 difference",
         "0 differences",
     ]
-    assert [card.is_alarming for card in reconciliation.cards()] == [True, True, True, False]
+    assert [card.is_alarming for card in reconciliation.cards()] == [True, True, True, True, False]
     assert staff.get(shown.page).status_code == staff.get(shown.runs_page).status_code == 200
 
 
@@ -87,6 +88,7 @@ def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None
     ("slug", "task"),
     [
         ("ledger", "credits.reconcile"),
+        ("causes", "credits.compare_causes"),
         ("roots", "proofs.audit_roots"),
         ("stripe", "payments.reconcile"),
         ("chain", "relay.reconcile"),
@@ -124,7 +126,7 @@ def test_view_permission_does_not_allow_a_comparison(
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     log_in_staff(client, "view_reconciliationrun")
     assert "Compare now" not in client.get(PAGE).content.decode()
-    for slug in ("ledger", "roots", "stripe", "chain"):
+    for slug in ("ledger", "causes", "roots", "stripe", "chain"):
         assert client.post(PAGE, {"comparison": slug}).status_code == 403
     assert client.post(PAGE, {"comparison": "everything"}).status_code == 404
     assert not LogEntry.objects.exists()
@@ -135,8 +137,8 @@ def test_view_permission_does_not_allow_a_comparison(
     ("role", "slugs"),
     [
         ("support", []),
-        ("operations", ["ledger", "roots", "chain"]),
-        ("finance", ["ledger", "roots", "chain", "stripe"]),
+        ("operations", ["ledger", "causes", "roots", "chain"]),
+        ("finance", ["ledger", "causes", "roots", "chain", "stripe"]),
     ],
 )
 def test_each_role_has_its_own_comparisons_made(
@@ -144,7 +146,7 @@ def test_each_role_has_its_own_comparisons_made(
 ) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     browser = staff_logins.browser_of(staff_logins.member(role))
-    for slug in ("ledger", "roots", "chain", "stripe"):
+    for slug in ("ledger", "causes", "roots", "chain", "stripe"):
         assert browser.post(PAGE, {"comparison": slug}).status_code == (302 if slug in slugs else 403)
     assert len(enqueued) == len(slugs)
 
@@ -152,7 +154,7 @@ def test_each_role_has_its_own_comparisons_made(
 def test_staff_with_view_permission_find_a_link_to_the_page(client: Client) -> None:
     log_in_staff(client, "view_reconciliationrun")
     slugs = [one.comparison.slug for one in client.get(PAGE).context["sections"]]
-    assert slugs == ["ledger", "roots", "stripe", "chain"]
+    assert slugs == ["ledger", "causes", "roots", "stripe", "chain"]
     assert PAGE in client.get("/admin/").content.decode()
 
 

@@ -24,7 +24,7 @@ from gateway.staff.models import ApprovalRequest
 from payments.models import BillingOperation, Payout, StripeEvent
 from relay.models import Attempt, Relayer, RelayTransaction
 from tests.backoffice.conftest import mined
-from tests.database import tamper
+from tests.database import rewrite, tamper
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, make
 from tests.gateway.metrics.conftest import Scrape
@@ -106,9 +106,9 @@ def test_refused_postbacks_are_counted_whatever_they_were_refused_for(staff: Cli
 def test_each_sum_and_count_is_of_its_own_rows_and_leads_to_them(staff: Client) -> None:
     payout, other = make(Payout), make(Payout)
     minor = random.randint(100_000, 10**6)
-    Payout.objects.filter(pk=payout.pk).update(currency="usd", amount_minor=minor, credits=minor + 7)
-    Payout.objects.filter(pk=other.pk).update(currency="eur")
-    Payout.objects.update(created_at=timezone.now())
+    rewrite(Payout.objects.filter(pk=payout.pk), currency="usd", amount_minor=minor, credits=minor + 7)
+    rewrite(Payout.objects.filter(pk=other.pk), currency="eur")
+    rewrite(Payout.objects, created_at=timezone.now())
     held, refused, contradicting = (make(Postback) for _ in range(3))
     Postback.objects.update(
         received_at=timezone.now() - timedelta(minutes=5),

@@ -33,6 +33,7 @@ from payments.models import CreditPack, Payout, PayoutRate, Refund
 from relay.models import Attempt, Relayer
 from rewards.models import Badge, Modifier
 from tests.backoffice.test_approval_matrix import ABOVE, ASKERS, BELOW, KINDS, SCENES, limits
+from tests.database import rewrite
 from tests.earnings.ad_networks import SLUGS, set_up
 from tests.factories import UserFactory, make
 from tests.staff import member
@@ -175,7 +176,7 @@ def _alone() -> list[tuple[str, ReasonedAction]]:
 
 def _refund() -> Refund:
     refund = make(Refund)
-    Payout.objects.filter(pk=refund.payout_id).update(stripe_payment_intent_id="pi_1")
+    rewrite(Payout.objects.filter(pk=refund.payout_id), stripe_payment_intent_id="pi_1")
     return Refund.objects.get(pk=refund.pk)
 
 

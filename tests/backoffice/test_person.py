@@ -26,7 +26,7 @@ from rewards.services import experience, modifiers
 from tests.backoffice.conftest import mined
 from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
-from tests.database import as_owner
+from tests.database import rewrite, tamper
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, make
 from tests.portal.history_rows import earned, relayed
@@ -201,10 +201,12 @@ def test_a_payout_shows_its_clawback(staff: Client, user: User) -> None:
         "refunded_minor": 2,
         "disputed_minor": 3,
     }
-    Payout.objects.filter(pk=payout.pk).update(credits=12_345, **money)
-    as_owner("UPDATE payments_payout SET user_id = %s WHERE id = %s", user.pk, payout.pk)
+    rewrite(Payout.objects.filter(pk=payout.pk), credits=12_345, **money)
+    tamper("UPDATE payments_payout SET user_id = %s WHERE id = %s", user.pk, payout.pk)
     for amount, clawback in zip(taken, (make(Clawback), make(Clawback)), strict=True):
-        Clawback.objects.filter(pk=clawback.pk).update(payout=payout, credits=amount, entry=make(CreditEntry))
+        rewrite(
+            Clawback.objects.filter(pk=clawback.pk), payout=payout, credits=amount, entry=make(CreditEntry)
+        )
     make(Clawback)
     section = section_of(page_of(staff, user), "Subscription")
     currency = payout.currency.upper()

@@ -1,20 +1,24 @@
 """What PostgreSQL refuses to the role as which the service's processes, and the tests, are connected."""
 
+from datetime import date
 from typing import Any
 
 import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db import ProgrammingError, connection, transaction
+from django.db import DatabaseError, ProgrammingError, connection, transaction
 from django.utils.timezone import now
 from pytest_django import Settings
 
+from accounting.models import CoinRate, Month
 from backoffice.privileges import append_only_tables, grant_to_application
 from credits.checks import entries_are_out_of_reach
 from devstack.services.postgres import APPLICATION_ROLE
+from gateway.staff.models import ApprovalRequest
+from payments.models import Payout
 from tests.credits.rows import query
-from tests.database import OWNER, as_owner
-from tests.factories import UserFactory
+from tests.database import OWNER, as_owner, rows_of
+from tests.factories import UserFactory, make
 from users.models import AccountDeletion
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +33,9 @@ _REFUSED = [
     "UPDATE rewards_progress SET user_id = user_id",
     "UPDATE credits_hold SET account_id = account_id",
     "UPDATE payments_payout SET user_id = user_id",
+    "UPDATE payments_payoutrate SET credits_per_major_unit = 1",
+    "UPDATE payments_clawback SET credits = 0",
+    "DELETE FROM payments_furtherpayment",
     "UPDATE credits_accountsalt SET salt = salt",
     "DELETE FROM credits_accountsalt",
     "TRUNCATE credits_entry CASCADE",
@@ -125,3 +132,43 @@ def test_the_deploy_check_warns_of_a_role_that_may_alter_entries(
     as_owner("GRANT DELETE ON credits_entry TO gateway_app")
     settings.DATABASE_APPLICATION_ROLE = ""
     assert [warning.id for warning in entries_are_out_of_reach()] == ["credits.W001"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"amount_minor": 1},
+        {"credits": 1},
+        {"tax_minor": 1},
+        {"currency": "chf"},
+        {"stripe_payment_intent_id": "pi_another"},
+        {"created_at": now()},
+    ],
+)
+def test_of_a_payout_only_what_was_returned_changes(change: dict[str, Any]) -> None:
+    payout = make(Payout, amount_minor=500, credits=5_000)
+    before = rows_of(Payout)
+    with pytest.raises(DatabaseError, match=r"Cannot update"), transaction.atomic():
+        Payout.objects.filter(pk=payout.pk).update(**change)
+    assert rows_of(Payout) == before
+    Payout.objects.filter(pk=payout.pk).update(refunded_minor=7, disputed_minor=9, fraud_warned_at=now())
+
+
+def test_a_rate_of_a_day_of_a_closed_month_neither_changes_nor_goes_nor_comes() -> None:
+    month = make(Month, begins_on=date(2026, 3, 1), status="open")
+    rate = CoinRate.objects.create(day=date(2026, 3, 31), currency="usd", price=7)
+    later = CoinRate.objects.create(day=date(2026, 4, 1), currency="usd", price=7)
+    approval = make(ApprovalRequest)
+    Month.objects.filter(pk=month.pk).update(status="closed", closed_at=now(), approval=approval)
+    before = rows_of(CoinRate)
+    for change in (
+        lambda: CoinRate.objects.filter(pk=rate.pk).update(price=1),
+        lambda: CoinRate.objects.filter(pk=rate.pk).update(day=date(2026, 4, 2)),
+        lambda: CoinRate.objects.filter(pk=later.pk).update(day=date(2026, 3, 2)),
+        lambda: CoinRate.objects.filter(pk=rate.pk).delete(),
+        lambda: CoinRate.objects.create(day=date(2026, 3, 1), currency="eur", price=7),
+    ):
+        with pytest.raises(DatabaseError, match="the month of this day is closed"), transaction.atomic():
+            change()
+    assert rows_of(CoinRate) == before
+    CoinRate.objects.filter(pk=later.pk).update(price=8)

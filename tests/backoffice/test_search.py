@@ -17,7 +17,7 @@ from gateway.staff import audit
 from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import Attempt, RelayTransaction
 from tests.backoffice.conftest import mined
-from tests.database import as_owner
+from tests.database import as_owner, rewrite
 from tests.factories import UserFactory, make
 from tests.portal.history_rows import relayed
 from tests.staff import log_in_staff
@@ -138,11 +138,13 @@ def test_stripe_ids_lead_to_their_rows(staff: Client) -> None:
 
 def test_an_invoice_and_its_payment_lead_to_the_payout_and_its_clawback(staff: Client) -> None:
     salt, payout, other = secrets.token_hex(8), make(Payout), make(Clawback)
-    Payout.objects.filter(pk=payout.pk).update(
-        stripe_invoice_id=f"in_{salt}", stripe_payment_intent_id=f"pi_{salt}"
+    rewrite(
+        Payout.objects.filter(pk=payout.pk),
+        stripe_invoice_id=f"in_{salt}",
+        stripe_payment_intent_id=f"pi_{salt}",
     )
     assert searched(staff, f"in_{salt}") == searched(staff, f"pi_{salt}") == [page_of(payout)]
-    Clawback.objects.filter(pk=other.pk).update(payout=payout)
+    rewrite(Clawback.objects.filter(pk=other.pk), payout=payout)
     for name in (f"in_{salt}", f"pi_{salt}"):
         event = event_about(name)
         assert searched(staff, name) == [page_of(payout), page_of(other), page_of(event)]
@@ -161,7 +163,7 @@ def test_an_invoice_is_found_by_the_number_that_its_payer_has(staff: Client) -> 
     payout = make(Payout)
     make(Payout)
     number = f"{secrets.token_hex(4).upper()}-0007"
-    Payout.objects.filter(pk=payout.pk).update(invoice_number=number)
+    rewrite(Payout.objects.filter(pk=payout.pk), invoice_number=number)
 
     assert searched(staff, number.lower()) == [page_of(payout)]
     listed = staff.get("/admin/payments/payout/", {"q": number}).context["cl"].result_list

@@ -23,6 +23,7 @@ from tests.browser.accessibility import violations
 from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, holding, whole, window_of
 from tests.browser.admin_client import Scheme
 from tests.browser.words import Words
+from tests.database import rewrite
 from tests.factories import UserFactory, random_address
 from tests.fakes.profiles import transfer
 from tests.portal.history_rows import relayed
@@ -81,7 +82,7 @@ def busy(sponsor: Sponsor) -> None:
         accepted_at = now() - timedelta(days=random.randint(0, 25))
         if place % 4:
             holds.close(costs={sponsored.sponsor_hold_id: sponsored.counted_credits})
-        SponsoredCall.objects.filter(pk=sponsored.pk).update(hold=call.hold_id, accepted_at=accepted_at)
+        rewrite(SponsoredCall.objects.filter(pk=sponsored.pk), hold=call.hold_id, accepted_at=accepted_at)
         if place % 3:
             RelayTransaction.objects.filter(pk=call.pk).update(payload=transfer(contract, 10**17))
     refused = ["sponsor-limit-user-day"] * 9 + ["sponsor-target"] * 4 + ["sponsor-voucher-missing"]

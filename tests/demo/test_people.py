@@ -10,6 +10,7 @@ from django.utils import timezone
 from checkin.models import DailySeed
 from checkin.services.verification import verify_day
 from credits.models import CreditEntry, CreditHold, EntrySource
+from credits.services import causes
 from credits.services.reconciliation import find_differences
 from devstack.demo.people import addresses_of
 from devstack.services.stack import Services
@@ -38,6 +39,7 @@ def test_generated_users_have_weeks_of_consistent_history_in_all_states(
     callers = generate(services, settings, seed=seed, staff=staff, people=_PEOPLE)
 
     assert find_differences() == []
+    assert causes.find_differences() == []
     people = User.objects.filter(profile_address__isnull=False)
     assert people.count() == _PEOPLE
     expected = {*addresses_of(seed, _PEOPLE - len(callers)), *(caller.profile_address for caller in callers)}

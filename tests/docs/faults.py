@@ -93,7 +93,7 @@ def make_healthy(patch: pytest.MonkeyPatch) -> None:
         WorkerLoop.objects.create(
             name=name, ended_at=timezone.now(), succeeded_at=timezone.now(), moved_at=ago(500)
         )
-    for kind in ("ledger", "roots", "chain", "stripe"):
+    for kind in ("ledger", "causes", "roots", "chain", "stripe"):
         run_of(kind, age=3600, findings=0)
     all_tasks_ended()
     make(LedgerRoot, closed_at=ago(60))
@@ -358,6 +358,11 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @fault("GatewayLedgerDiffers")
 def _(patch: pytest.MonkeyPatch) -> None:
     run_of("ledger", age=60, findings=1)
+
+
+@fault("GatewayCausesDiffer")
+def _(patch: pytest.MonkeyPatch) -> None:
+    run_of("causes", age=60, findings=1)
 
 
 @fault("GatewayRootsDiffer")

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from credits.models import CreditAccount
+from credits.models import CreditAccount, EntrySource
 from credits.services.reconciliation import find_differences
 from devstack.ad_networks.signing import (
     KEY_ID,
@@ -27,6 +27,7 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import RawRequest
 from earnings.services import earnings, networks, postbacks
 from rewards.models import Badge, Progress
+from tests.credits.causes import causeless
 from tests.earnings.ad_networks import SENDER, issue_path_token, limits_of, set_secret
 
 _REPEATS, _REVERSALS = 0.30, 0.05
@@ -171,6 +172,12 @@ def differences(users: Sequence[int], plan: Plan, *, now: datetime) -> list[str]
         if totals[user] != (amount, amount)
     ]
     lines += [str(difference) for difference in find_differences()]
+    lines += [
+        str(finding)
+        for finding in causeless(
+            *{adapter.kind for adapter in ADAPTERS.values()}, EntrySource.EARNING_REVERSAL
+        )
+    ]
     stored = Postback.objects.filter(user_id__in=users)
     if stored.count() != plan.distinct:
         lines.append(f"{stored.count()} postbacks stored, {plan.distinct} expected")

@@ -5,7 +5,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from pytest_django import Settings
 
+from credits.models import EntrySource
 from credits.services.reconciliation import find_differences
+from tests.credits.causes import causeless
 from tests.economy.machine import EconomyMachine
 from tests.economy.setup import set_up
 
@@ -23,6 +25,7 @@ def test_any_sequence_of_moves_leaves_the_rows_of_the_model(settings_of_django: 
         ),
     )
     assert find_differences() == []
+    assert causeless(*EntrySource) == []
 
 
 @pytest.fixture

@@ -44,10 +44,9 @@ def main(store: Path, figures: Path, people: int, months: int, seed: int, minute
     from tests.months.course import play
     from tests.payments.stripe_accounts import DoubleAccount
 
-    PayoutRate.objects.update_or_create(
-        currency="usd",
-        valid_from=datetime(2020, 1, 1, tzinfo=UTC),
-        defaults={"credits_per_major_unit": _RATE},
+    # Later than the rate with which a database begins, and before any payment.
+    PayoutRate.objects.create(
+        currency="usd", valid_from=datetime(2020, 1, 2, tzinfo=UTC), credits_per_major_unit=_RATE
     )
     gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)

@@ -8,6 +8,7 @@ import pytest
 
 from devstack.services.stack import Services
 from payments.models import PayoutRate
+from tests.database import rewrite
 from tests.months.course import Course, play
 from tests.payments.stripe_accounts import DoubleAccount
 
@@ -20,7 +21,7 @@ _HALF_DAY = 43_200
 def test_every_collected_cent_is_paid_out_or_a_finding(
     double: DoubleAccount, services: Services, rates: dict[str, int]
 ) -> None:
-    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=_RATE)
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=_RATE)
     seed = int(os.environ.get("MONTHS_SEED", random.randrange(2**32)))
     random.seed(seed)
     print(f"\nMONTHS_SEED={seed}")  # noqa: T201 (shown where it fails)
@@ -35,7 +36,7 @@ def test_every_collected_cent_is_paid_out_or_a_finding(
 def test_an_old_invoice_whose_last_retry_succeeds_just_after_a_comparison_is_paid_out(
     double: DoubleAccount, services: Services, rates: dict[str, int]
 ) -> None:
-    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=_RATE)
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=_RATE)
     double.controls.set_clock(int(datetime(2031, 6, 1, tzinfo=UTC).timestamp()))
     months = Course(double, services.stripe.directory, people=1, rate=_RATE, days=range(16, 17), arriving=0)
     months.begin()

@@ -18,7 +18,7 @@ from gateway.common.errors import DomainError
 from payments.errors import CardDeclined
 from payments.models import PayoutRate
 from payments.stripe import set_billing_client
-from tests.database import rows_of_a_module
+from tests.database import rewrite, rows_of_a_module
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.dashboard import Clerk
@@ -126,11 +126,9 @@ def set_rates() -> dict[str, int]:
     """Set random rates that have always been."""
     chosen = {currency: random.randint(100, 5_000) for currency in settings_of_django.BILLING_CURRENCIES}
     for currency, rate in chosen.items():
-        PayoutRate.objects.update_or_create(
-            currency=currency,
-            valid_from=datetime(2020, 1, 1, tzinfo=UTC),
-            defaults={"credits_per_major_unit": rate},
-        )
+        first = {"currency": currency, "valid_from": datetime(2020, 1, 1, tzinfo=UTC)}
+        if not rewrite(PayoutRate.objects.filter(**first), credits_per_major_unit=rate):
+            PayoutRate.objects.create(**first, credits_per_major_unit=rate)
     return chosen
 
 

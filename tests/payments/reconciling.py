@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from credits.models import EntrySource
 from credits.services.reconciliation import find_differences
 from payments.services import reconciliation
+from tests.credits.causes import causeless
 from tests.payments.stripe_accounts import StripeAccount
+
+PAYMENTS = (EntrySource.SUBSCRIBED_PAYOUT, EntrySource.CREDIT_PURCHASE, EntrySource.PAYOUT_CLAWBACK)
 
 
 def findings(account: StripeAccount) -> list[dict[str, Any]]:
@@ -18,3 +22,4 @@ def assert_no_findings(account: StripeAccount) -> None:
     """Assert that our rows agree with Stripe, and the ledger with itself."""
     assert findings(account) == []
     assert find_differences() == []
+    assert causeless(*PAYMENTS) == []

@@ -14,6 +14,7 @@ from gateway.staff.audit import sentence_of
 from payments.errors import BillingUnavailable
 from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import events
+from tests.database import erase
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
 from tests.payments.rows import all_rows
@@ -109,7 +110,7 @@ def test_process_again_returns_the_count_and_makes_events_due(
     failed: StripeEvent, fake: FakeBilling, enqueued: Enqueued
 ) -> None:
     other = receive_event(fake.events[0], now=fake.now() - timedelta(days=1))
-    PayoutRate.objects.filter(currency="usd").delete()
+    erase(PayoutRate.objects.filter(currency="usd"))
     assert events.process_again(events=StripeEvent.objects.all(), now=fake.now()) == 2
     assert set(StripeEvent.objects.values_list("next_attempt_at", flat=True)) == {fake.now()}
     assert events.process_due(now=fake.now()) == 1

@@ -16,6 +16,7 @@ from django.utils import timezone
 from gateway.staff.models import ApprovalRequest
 from payments.amounts import payout_credits
 from payments.models import PayoutRate, Subscription
+from tests.database import erase
 from tests.factories import UserFactory, make
 from tests.staff import approve, confirmed, log_in_staff, messages_of
 
@@ -115,7 +116,7 @@ def test_the_effect_is_compared_with_the_rate_in_force_then_and_ends_at_the_next
 
 
 def test_the_form_for_the_first_rate_of_a_currency_warns_of_waiting_payments(finance: Client) -> None:
-    PayoutRate.objects.filter(currency="usd").delete()
+    erase(PayoutRate.objects.filter(currency="usd"))
     _subscribe("usd", 1_000)
     page = _ask(finance, timezone.now() - timedelta(days=40), rate=500)
     assert "10.00 USD pays out 5,000 credits from" in page
@@ -128,7 +129,7 @@ def test_the_form_for_the_first_rate_of_a_currency_warns_of_waiting_payments(fin
 def test_the_empty_form_shows_the_rates_of_each_currency(
     finance: Client, rates: dict[str, int], settings: Any
 ) -> None:
-    PayoutRate.objects.filter(currency="chf").delete()
+    erase(PayoutRate.objects.filter(currency="chf"))
     begins = timezone.now().replace(second=0, microsecond=0) + timedelta(days=3)
     assert _add(finance, begins, "gbp", 4_321) == 302
     for _ in range(2):
@@ -196,7 +197,7 @@ def test_two_rates_cannot_begin_at_the_same_time(finance: Client) -> None:
 
 
 def test_a_payment_that_waits_for_a_rate_can_be_given_one(finance: Client) -> None:
-    PayoutRate.objects.filter(currency="usd").delete()
+    erase(PayoutRate.objects.filter(currency="usd"))
     assert _add(finance, timezone.now() - timedelta(days=40)) == 302
     assert PayoutRate.objects.filter(currency="usd").count() == 1
 

@@ -18,6 +18,7 @@ from credits.services.statements import Sql
 from gateway.common.db import all_rows
 from payments.services.reconciliation import repairs
 from proofs.services.roots import close_roots
+from tests.credits.causes import causeless
 from tests.credits.holding import capture, place_hold
 from tests.credits.rows import query
 from tests.fakes.billing import FakeBilling
@@ -81,6 +82,7 @@ def transfers() -> list[tuple[int, int]]:
 def assert_books_are_right() -> None:
     close_roots()
     assert (find_differences(), audited(), export_faults()) == ([], [], [])
+    assert causeless(EntrySource.DEBT_TRANSFER) == []
 
 
 def test_a_debt_returns_with_the_profile_once(profile: Profile, stripe: FakeBilling) -> None:

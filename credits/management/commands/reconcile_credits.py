@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from credits.models import ReconciliationRun
-from credits.services import reconciliation
+from credits.services import causes, reconciliation
 from gateway.common import clock
 
 
@@ -34,7 +34,14 @@ class ReconciliationCommand(BaseCommand):
 
 
 class Command(ReconciliationCommand):
-    help = "Recompute every balance, version chain and held sum from the rows; exit 1 on any difference."
+    help = (
+        "Recompute every balance, version chain and held sum from the rows, or with --causes compare every entry "
+        "with the row that caused it; exit 1 on any difference."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--causes", action="store_true", help="compare entries with their causes")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.report(reconciliation.reconcile(now=clock.now()))
+        compare = causes.reconcile if options["causes"] else reconciliation.reconcile
+        self.report(compare(now=clock.now()))

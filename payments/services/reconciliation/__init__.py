@@ -30,7 +30,7 @@ def reconcile(
     *, now: datetime, days: int = DAYS, minutes: int = MINUTES, repair: bool = False
 ) -> ReconciliationRun | None:
     """
-    Compare the last `days` days with Stripe and store the findings; None if another run is in progress.
+    Compare the last `days` days, and a part of what is older, with Stripe; None if another run is in progress.
 
     Objects younger than `minutes` minutes are not reported as missing. With `repair`, missed invoices, refunds and
     disputes are applied as if Stripe had just reported them; staff must handle other differences.
@@ -39,6 +39,7 @@ def reconcile(
         raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)
     window = Window(
         since=now - timedelta(days=days),
+        turn=now.toordinal() % Window.TURNS,
         returned_since=now - max(timedelta(days=days), clawbacks.LOOKBACK),
         settled_before=now - timedelta(minutes=minutes),
     )

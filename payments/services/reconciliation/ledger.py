@@ -32,7 +32,7 @@ def compare_rows(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
 
 
 def _payouts(window: Window) -> Iterator[Finding]:
-    rows = Payout.objects.filter(created_at__gte=window.since).select_related("rate", "purchase")
+    rows = window.of_payouts(Payout.objects.select_related("rate", "purchase"))
     for page in pages(rows.order_by("pk").iterator()):
         entries = _entries_by_id([payout.entry_id for payout in page])
         for payout in page:

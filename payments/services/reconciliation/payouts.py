@@ -29,7 +29,7 @@ def compare_payouts(*, window: Window, counts: Counter[str]) -> Iterator[Finding
                 yield from _missing_payout(invoice, window)
             elif invoice.is_ours and invoice.collected_minor > 0:
                 yield from _unknown_payer(invoice)
-    for payout in rows.filter(created_at__gte=window.since).order_by("pk").iterator():
+    for payout in window.of_payouts(rows).order_by("pk").iterator():
         counts["payouts"] += 1
         if payout.pk not in compared:
             yield from _not_listed(payout)
@@ -166,7 +166,9 @@ def compare_clawbacks(*, window: Window, counts: Counter[str]) -> Iterator[Findi
         yield from _clawback_differences(paid - compared, counts)
         compared |= paid
     taken_back = Payout.objects.filter(clawbacks__created_at__gte=window.returned_since)
-    for page_of_ids in pages(taken_back.values_list("pk", flat=True).distinct()):
+    older = window.of_payouts(Payout.objects.filter(created_at__lt=window.since))
+    ids = taken_back.values_list("pk", flat=True).union(older.values_list("pk", flat=True))
+    for page_of_ids in pages(ids):
         yield from _clawback_differences(set(page_of_ids) - compared, counts)
 
 

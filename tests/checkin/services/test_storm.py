@@ -13,13 +13,14 @@ from checkin.models import CheckIn, DailySeed
 from checkin.services import seeds
 from checkin.services.checkins import execute
 from checkin.services.verification import verify_day
-from credits.models import CreditAccount, CreditEntry
+from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services.reconciliation import find_differences
 from gateway.common.errors import DomainError
 from rewards.models import ExperienceEntry, Modifier
 from tests.checkin.conftest import earner
 from tests.checkin.items import drop_of
 from tests.checkin.rows import allow_attempts
+from tests.credits.causes import causeless
 from tests.threads import at_once
 from users.models import User
 
@@ -134,3 +135,4 @@ def _every_drop_took_effect_once(user: User, drawn: list[CheckIn], before: Credi
     )
     assert CreditAccount.objects.get(user=user).balance == before.balance + sum(posted.values())
     assert find_differences() == []
+    assert causeless(EntrySource.CHECK_IN) == []

@@ -12,6 +12,7 @@ from credits.lots import Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot, ExpiryRule
 from credits.services import entries, expiry, holds
 from credits.services.reconciliation import find_differences
+from tests.credits.causes import causeless
 from tests.credits.holding import place_hold
 from tests.database import tamper
 from tests.factories import UserFactory
@@ -67,6 +68,7 @@ def test_given_credits_expire_after_their_announced_time(now: datetime, rule: Ex
     assert expired(user) == [-70]
     assert {each.entry_id: each.remaining for each in lots_of(user)}[lot.pk] == 0
     assert not find_differences()
+    assert causeless(EntrySource.CREDIT_EXPIRY) == []
 
 
 def test_used_credits_do_not_expire_and_paid_credits_never_do(now: datetime, rule: ExpiryRule) -> None:

@@ -15,6 +15,7 @@ from gateway.admin import columns
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
 from rewards.models import Badge, Modifier
+from tests.database import rewrite
 from tests.factories import make
 from tests.staff import log_in_staff
 from users.models import User
@@ -91,7 +92,7 @@ def test_a_failed_call_shows_its_cause_and_is_found_by_it(client: Client) -> Non
 def test_a_row_shows_money_and_gas_in_readable_units(client: Client) -> None:
     log_in_staff(client)
     payout, attempt = make(Payout), make(Attempt)
-    Payout.objects.filter(pk=payout.pk).update(amount_minor=123_456, currency="chf")
+    rewrite(Payout.objects.filter(pk=payout.pk), amount_minor=123_456, currency="chf")
     Attempt.objects.filter(pk=attempt.pk).update(effective_gas_price_wei=2_500_000_000)
 
     pages = (

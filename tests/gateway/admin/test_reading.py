@@ -17,7 +17,7 @@ from credits.models import ReconciliationRun
 from gateway.admin.base import ReadOnlyAdmin
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
-from tests.database import as_owner
+from tests.database import rewrite, tamper
 from tests.factories import UserFactory, make
 from tests.portal.history_rows import earned, relayed
 from tests.staff import log_in_staff
@@ -110,7 +110,7 @@ def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
     earned(user, 3)
     relayed(user, 2)
     make(Payout)
-    as_owner("UPDATE payments_payout SET user_id = %s", user.pk)
+    tamper("UPDATE payments_payout SET user_id = %s", user.pk)
     ReconciliationRun.objects.create(
         kind="ledger", started_at=_MOMENT, finished_at=_MOMENT, counts={"findings": 0}
     )
@@ -124,7 +124,7 @@ def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
 def test_an_id_is_titled_as_it_is_written(client: Client) -> None:
     log_in_staff(client)
     payout: Any = make(Payout)
-    Payout.objects.update(stripe_invoice_id="in_aBc")
+    rewrite(Payout.objects, stripe_invoice_id="in_aBc")
     title = client.get(page_of(payout)).content.decode().split("<h1", 1)[1].split("</h1>", 1)[0]
     assert "in_aBc" in title
     assert "Payouts" in title

@@ -86,7 +86,7 @@ def test_without_any_row_every_figure_is_nothing(scrape: Scrape) -> None:
         if not key[0].startswith(others) and not key[0].endswith(times)
     }
     nonzero = {key for key, value in ours.items() if value}
-    assert nonzero == {("reconciliation_scheduled", kind) for kind in ("ledger", "roots", "chain")}
+    assert nonzero == {("reconciliation_scheduled", kind) for kind in ("ledger", "causes", "roots", "chain")}
     assert {key[0] for key in ours} >= {"relay_paused", "credits_outstanding", "stripe_events_waiting"}
     assert not any(key[0].startswith(("relayer_", "reconciliation_f")) for key in ours)
 

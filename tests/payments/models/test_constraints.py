@@ -20,6 +20,7 @@ from payments.models import (
     Subscription,
 )
 from payments.services import reconciliation
+from tests.database import rewrite
 from tests.factories import UserFactory, make
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
@@ -64,13 +65,13 @@ def _entry_of_another(payer: Payer) -> None:
 
 
 REFUSED: list[tuple[str, Callable[[Payer], object]]] = [
-    ("payout_positive", lambda _: Payout.objects.update(credits=0)),
-    ("payout_positive", lambda _: Payout.objects.update(amount_minor=-1)),
-    ("payout_period_in_order", lambda _: Payout.objects.update(period_end=F("period_start"))),
+    ("payout_positive", lambda _: rewrite(Payout.objects, credits=0)),
+    ("payout_positive", lambda _: rewrite(Payout.objects, amount_minor=-1)),
+    ("payout_period_in_order", lambda _: rewrite(Payout.objects, period_end=F("period_start"))),
     ("payments_payout_stripe_invoice_id", lambda _: _again(Payout, entry_id=Clawback.objects.get().entry_id)),
     ("payments_payout_entry_id", _entry_of_another),
-    ("clawback_entry_when_moved", lambda _: Clawback.objects.update(entry=None)),
-    ("clawback_entry_when_moved", lambda _: Clawback.objects.update(credits=0)),
+    ("clawback_entry_when_moved", lambda _: rewrite(Clawback.objects, entry=None)),
+    ("clawback_entry_when_moved", lambda _: rewrite(Clawback.objects, credits=0)),
     ("payments_clawback_key", lambda _: _again(Clawback, entry_id=None, credits=0)),
     ("billingoperation_one_pending_per_user", _pending),
     ("payments_subscription_stripe_subscription_id", lambda _: _again(Subscription, status="canceled")),
@@ -84,7 +85,7 @@ REFUSED: list[tuple[str, Callable[[Payer], object]]] = [
     ("stripeevent_processed_has_time", lambda _: StripeEvent.objects.update(processed_at=None)),
     ("stripeevent_processed_has_time", lambda _: StripeEvent.objects.update(status="failed")),
     ("payoutrate_one_per_moment", lambda _: _again(PayoutRate)),
-    ("payoutrate_credits_positive", lambda _: PayoutRate.objects.update(credits_per_major_unit=0)),
+    ("payoutrate_credits_positive", lambda _: rewrite(PayoutRate.objects, credits_per_major_unit=0)),
     (
         "credits_reconciliationrun_times_in_order",
         lambda _: ReconciliationRun.objects.update(finished_at=F("started_at") - timedelta(seconds=1)),

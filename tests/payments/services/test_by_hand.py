@@ -15,6 +15,7 @@ from payments.services import refunds, standing
 from payments.services.reconciliation import repairs
 from payments.services.reconciliation.findings import Rule
 from payments.stripe import set_billing_client
+from tests.database import rewrite
 from tests.payments.dashboard import Clerk
 from tests.payments.faults import fault_injection
 from tests.payments.payers import Payer
@@ -84,7 +85,7 @@ class TestInvoices:
 
 
 def test_a_payment_for_less_than_a_credit_is_found(double: DoubleAccount, payer: Payer, clerk: Clerk) -> None:
-    PayoutRate.objects.update(credits_per_major_unit=1)
+    rewrite(PayoutRate.objects, credits_per_major_unit=1)
     cents = random.randint(50, 99)
     clerk.subscribe(payer, cents)
     process_all_events(double)

@@ -21,6 +21,7 @@ from payments.models import Clawback, MoneyReturn, Payout, PayoutRate
 from payments.services.reconciliation import repairs
 from payments.stripe import set_billing_client
 from tests.credits.holding import capture, place_hold
+from tests.database import rewrite
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
@@ -240,7 +241,7 @@ def _assert_holdable(payer: Payer) -> None:
 def _live(
     fake: FakeBilling, payer: Payer, collected: int, rate: int, moves: list[str], dice: random.Random
 ) -> None:
-    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=rate)
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=rate)
     payer.upsert(collected)
     process_events(fake.events, now=fake.now())
     if collected * rate // 100 == 0:

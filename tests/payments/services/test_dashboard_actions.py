@@ -16,6 +16,7 @@ from payments.services import standing
 from payments.services.reconciliation.findings import Rule
 from payments.services.snapshots import EVENT_TYPES
 from payments.stripe import get_billing_client
+from tests.database import rewrite
 from tests.factories import UserFactory
 from tests.payments.dashboard import Clerk
 from tests.payments.dashboard_actions import ACTIONS, COST, DAY, Scene
@@ -131,7 +132,7 @@ def _assert_every_cent_is_accounted_for(double: DoubleAccount, found_rows: list[
 def test_the_table_of_actions_is_correct_and_every_state_leads_back_to_a_paid_month(
     double: DoubleAccount, rates: dict[str, int]
 ) -> None:
-    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1_000)
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=1_000)
     # A month of 30 days, so that prorations are the same whenever the test runs.
     double.controls.set_clock(int(datetime(2031, 6, 1, 12, tzinfo=UTC).timestamp()))
     known: set[str] = set()

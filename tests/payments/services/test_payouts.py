@@ -19,6 +19,7 @@ from payments.services.reconciliation import repairs
 from payments.services.snapshots import invoice_snapshot
 from payments.stripe import get_billing_client
 from payments.stripe.client import InvoiceState
+from tests.database import erase, rewrite
 from tests.payments.payers import Payer
 from tests.payments.rows import all_rows
 from tests.payments.stripe_accounts import DoubleAccount
@@ -147,7 +148,7 @@ def test_a_later_rate_does_not_change_existing_payouts(double: DoubleAccount, su
 @pytest.mark.django_db
 def test_without_a_rate_the_event_waits_for_one(double: DoubleAccount, subscriber: Payer) -> None:
     rates = list(PayoutRate.objects.filter(currency="usd"))
-    PayoutRate.objects.filter(currency="usd").delete()
+    erase(PayoutRate.objects.filter(currency="usd"))
     process_all_events(double)
     waiting = StripeEvent.objects.get(type="invoice.paid")
     assert (waiting.status, waiting.last_error[:12]) == ("failed", "rate-missing")
@@ -223,7 +224,7 @@ def test_an_invoice_is_paid_out_without_any_other_event(double: DoubleAccount, s
 def test_an_invoice_worth_less_than_a_credit_is_not_paid_out(
     double: DoubleAccount, subscriber: Payer, amount: int
 ) -> None:
-    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1)
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=1)
     invoice = _invoice(subscriber)
     for collected, worth in ((99, None), (100, 1), (199, 1)):
         with transaction.atomic():

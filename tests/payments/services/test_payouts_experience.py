@@ -18,6 +18,7 @@ from payments.services.reconciliation import repairs
 from payments.stripe import get_billing_client, set_billing_client
 from rewards.models import Badge, BadgeTrack, ExperienceEntry
 from rewards.services import experience
+from tests.database import rewrite
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.faults import ProcessKilled
@@ -33,7 +34,7 @@ SUBSCRIBER, PERMANENT = BadgeTrack.SUBSCRIBER, BadgeTrack.PERMANENT
 @pytest.fixture
 def subscriber(fake: FakeBilling, user: User, amount: int) -> Payer:
     """A user whose first month is paid out, at a rate that pays more experience for the money than for its units."""
-    PayoutRate.objects.filter(currency="usd").update(experience_per_minor_unit=random.randint(2, 9))
+    rewrite(PayoutRate.objects.filter(currency="usd"), experience_per_minor_unit=random.randint(2, 9))
     payer = Payer(fake, user).with_card()
     payer.upsert(amount)
     process_events(fake.events, now=fake.now())
@@ -72,7 +73,7 @@ def test_experience_is_gained_once_however_often_a_payment_is_reported(
 
 
 def test_a_currency_may_grant_no_subscriber_experience(fake: FakeBilling, user: User, amount: int) -> None:
-    PayoutRate.objects.filter(currency="usd").update(experience_per_minor_unit=0)
+    rewrite(PayoutRate.objects.filter(currency="usd"), experience_per_minor_unit=0)
     payer = Payer(fake, user).with_card()
     payer.upsert(amount)
     process_events(fake.events, now=fake.now())
@@ -150,7 +151,7 @@ def test_experience_of_other_causes_stays(subscriber: Payer, fake: FakeBilling) 
 
 
 def test_a_payout_of_one_credit_gains_one_point_and_is_taken_back(fake: FakeBilling, user: User) -> None:
-    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1, experience_per_minor_unit=0)
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=1, experience_per_minor_unit=0)
     payer = Payer(fake, user).with_card()
     payer.upsert(150)
     process_events(fake.events, now=fake.now())
@@ -170,7 +171,7 @@ def test_one_cent_is_enough_to_be_paid_out(fake: FakeBilling, subscriber: Payer)
 
 
 def test_a_cent_may_move_experience_and_no_credit(fake: FakeBilling, user: User) -> None:
-    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1, experience_per_minor_unit=1)
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=1, experience_per_minor_unit=1)
     payer = Payer(fake, user).with_card()
     payer.upsert(5_000)
     process_events(fake.events, now=fake.now())

@@ -27,6 +27,7 @@ from payments.services.reconciliation import repairs
 from payments.stripe import set_billing_client
 from portal.dashboard import dashboard_of
 from rewards.models import ExperienceEntry
+from tests.database import erase
 from tests.payments.buying import buy, new_pack, order_of
 from tests.payments.conftest import Refused
 from tests.payments.faults import fault_injection, killed_after, killed_before, once
@@ -160,7 +161,7 @@ def test_a_purchase_without_credits_is_refused_before_a_charge(
 ) -> None:
     with refused(AmountTooSmall):
         buy(payer, 49)
-    PayoutRate.objects.filter(currency="usd").delete()
+    erase(PayoutRate.objects.filter(currency="usd"))
     with refused(RateMissing):
         buy(payer, pack)
 

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from payments.errors import BillingUnavailable, RateMissing
 from payments.models import AutoTopUp, Customer, PayoutRate, Purchase
 from payments.services import purchases, top_ups
+from tests.database import rewrite
 from tests.payments.buying import new_pack
 from tests.payments.faults import fault_injection, killed_before, once
 from tests.payments.payers import Payer
@@ -36,7 +37,7 @@ def test_while_stripe_is_away_nothing_is_paused_and_the_purchase_is_finished_lat
 
 
 def test_a_pack_that_gave_nothing_pauses_it(double: DoubleAccount, payer: Payer, consent: Consent) -> None:
-    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1)
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=1)
     consent(of=new_pack(amount=50, bonus=0))
     assert [run(double), run(double, after=AGAIN)] == [1, 0]
     assert (AutoTopUp.objects.get().paused_reason, payer.balance) == ("no-credits", 0)
@@ -115,7 +116,7 @@ def test_an_automatic_purchase_is_left_to_the_top_up(double: DoubleAccount, cons
 
 
 def test_without_a_rate_there_is_no_consent(double: DoubleAccount, consent: Consent) -> None:
-    PayoutRate.objects.filter(currency="usd").update(valid_from=double.now() + timedelta(days=99))
+    rewrite(PayoutRate.objects.filter(currency="usd"), valid_from=double.now() + timedelta(days=99))
     with pytest.raises(RateMissing):
         consent()
     assert not AutoTopUp.objects.exists()
@@ -150,9 +151,9 @@ def test_money_that_waits_for_a_rate_is_paid_out_once_there_is_one(
     consent()
     usd = PayoutRate.objects.filter(currency="usd")
     began = usd.get().valid_from
-    usd.update(valid_from=double.now() + timedelta(days=99))
+    rewrite(usd, valid_from=double.now() + timedelta(days=99))
     assert run(double) == 0
     assert (Purchase.objects.get().status, AutoTopUp.objects.get().paused_at) == ("open", None)
-    usd.update(valid_from=began)
+    rewrite(usd, valid_from=began)
     assert run(double, after=timedelta(minutes=2)) == 1
     assert payer.balance == PRICE * rates["usd"] // 100

@@ -37,6 +37,7 @@ from relay.services.sending.gaps import GapWatch
 from relay.services.settling import reconciliation
 from relay.services.settling.reorganisations import OVERTAKEN
 from rewards.models import Badge, ExperienceEntry
+from tests.credits.causes import causeless
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX
@@ -322,6 +323,9 @@ def test_after_any_history_the_ledger_agrees_with_the_final_chain(
         assert (grown.aggregate(total=Sum("amount"))["total"] or 0) == gained
     assert all(times == 1 for times in executed.values())
     assert ledger.find_differences() == []
+    assert (
+        causeless(EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL, EntrySource.CREDITS_BACK) == []
+    )
     since = timezone.now() - timedelta(days=1)
     assert reconciliation.find_differences(since=since) == []
     differences, compared = reconciliation.compare_with_nodes(since=since)

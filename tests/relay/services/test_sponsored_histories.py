@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from credits.models import EntrySource
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services import reconciliation as ledger
@@ -37,6 +38,7 @@ from relay.services.settling import reconciliation
 from rewards.models import Badge
 from sponsors import models
 from sponsors.services.paying import SponsorChoice
+from tests.credits.causes import causeless
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX
 from tests.relay.services.outside import Outside
@@ -429,6 +431,9 @@ def test_after_any_history_the_books_of_sponsors_are_those_of_the_model_and_the_
         assert balance_of(user) == (balance, 0, balance)
     assert all(times == 1 for times in executed.values())
     assert ledger.find_differences() == []
+    assert (
+        causeless(EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL, EntrySource.CREDITS_BACK) == []
+    )
     since = timezone.now() - timedelta(days=1)
     assert reconciliation.find_differences(since=since) == []
     print(f"seed {seed}: {len(paid_calls)} sponsored, {dict(history.made)}")  # noqa: T201

@@ -34,6 +34,7 @@ from sponsors.rules.policies import OutsideResponse, Verification
 from sponsors.services import verifiers
 from sponsors.services.paying import SponsorChoice
 from sponsors.services.verifiers import AskedCall
+from tests.database import rewrite
 from tests.factories import random_address
 from tests.journeys.waiting import in_time, until
 from tests.relay.callers import execute
@@ -251,7 +252,7 @@ def test_a_verifier_name_that_resolves_to_this_machine_is_not_contacted(
     settings: Settings, server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
 ) -> None:
     sponsor, _, _ = make_verified(server)
-    Verifier.objects.update(url=server.url.replace("127.0.0.1", "localhost"))
+    rewrite(Verifier.objects, url=server.url.replace("127.0.0.1", "localhost"))
     settings.WEBHOOK_ALLOW_LOOPBACK = False
     with refused(VerifierUnknown):
         execute_sponsored(newcomer, new_call(), sponsor)

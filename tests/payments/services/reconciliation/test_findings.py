@@ -23,7 +23,7 @@ from payments.models import (
 from payments.services import reconciliation
 from payments.services.reconciliation.findings import Rule
 from rewards.models import ExperienceEntry
-from tests.database import tamper
+from tests.database import rewrite, tamper
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -149,7 +149,7 @@ def _wrong_credits(scene: Scene) -> None:
         currency="usd", credits_per_major_unit=scene.first.rate.credits_per_major_unit + 1,
         valid_from=scene.now + timedelta(days=9),
     )  # fmt: skip
-    Payout.objects.filter(pk=scene.first.pk).update(rate=rate)
+    rewrite(Payout.objects.filter(pk=scene.first.pk), rate=rate)
 
 
 def _entry_of_another(scene: Scene) -> None:
@@ -160,7 +160,7 @@ def _entry_of_another(scene: Scene) -> None:
         key=secrets.token_hex(8),
     )
     old = scene.first.entry
-    Payout.objects.filter(pk=scene.first.pk).update(entry=wrong)
+    rewrite(Payout.objects.filter(pk=scene.first.pk), entry=wrong)
     tamper("DELETE FROM credits_entry WHERE id = %s", old.pk)
 
 

@@ -11,6 +11,7 @@ from payments.errors import BillingUnavailable, CardDeclined
 from payments.models import Clawback, Customer, Payout, PayoutRate, Subscription
 from payments.services import reconciliation
 from payments.stripe import get_billing_client
+from tests.database import erase, rewrite
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.faults import fault_injection, once
@@ -166,7 +167,7 @@ class TestWhatIsNotMissedYet:
     def test_an_amount_below_one_credit_is_reported_but_not_as_a_missing_payout(
         self, fake: FakeBilling, user: User
     ) -> None:
-        PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1)
+        rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=1)
         payer = Payer(fake, user).with_card()
         payer.upsert(99)
         process_events(fake.events, now=fake.now())
@@ -215,7 +216,7 @@ class TestRepairing:
     def test_a_payout_that_cannot_be_made_stays_a_finding(
         self, fake: FakeBilling, user: User, amount: int
     ) -> None:
-        PayoutRate.objects.filter(currency="usd").delete()
+        erase(PayoutRate.objects.filter(currency="usd"))
         payer = Payer(fake, user).with_card()
         payer.upsert(amount)
         run = reconciliation.reconcile(now=fake.now() + HOUR, repair=True)
@@ -232,6 +233,20 @@ class TestRepairing:
 
 
 class TestRuns:
+    def test_an_old_payout_is_compared_again_every_45_nights(
+        self, fake: FakeBilling, subscriber: Payer
+    ) -> None:
+        payout = subscriber.payout
+        rewrite(Payout.objects.filter(pk=payout.pk), amount_minor=payout.amount_minor + 1)
+        fake.refund(payout.stripe_payment_intent_id)
+        found = {}
+        for days in range(200, 290):
+            now = fake.now() + timedelta(days=days)
+            found[now.toordinal() % 45] = _rules(reconciliation.reconcile(now=now))
+        turn = payout.pk % 45
+        assert sorted(found.pop(turn)) == ["clawback-sum", "payout-amount", "payout-credits"]
+        assert set(map(tuple, found.values())) == {()}
+
     def test_an_aborted_run_stays_unfinished(self, fake: FakeBilling, subscriber: Payer) -> None:
         with fault_injection() as client:
             client.before["refunded_or_disputed_since"] = _away

@@ -1,0 +1,7 @@
+"""The entries that check-ins have caused, for the nightly comparison."""
+
+from gateway.common.statements import Statements
+
+
+class Sql(Statements, file=__file__):
+    caused: str

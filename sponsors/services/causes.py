@@ -1,0 +1,8 @@
+"""The rules of sponsors' terms, usage, vouchers and members, for the nightly comparison with what caused them."""
+
+from gateway.common.statements import Statements
+from gateway.staff import approvals
+
+
+class Sql(Statements, file=__file__, carried_out=approvals.Sql.carried_out):
+    rules: str

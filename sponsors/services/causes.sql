@@ -1,0 +1,109 @@
+-- name: rules
+-- The rules of sponsors' terms, usage, vouchers and members that a row breaks.
+WITH version AS (
+    SELECT id, concat_ws(' ', 'policy', policy_id, profiles, share_percent, call_credits) AS terms,
+           concat_ws('/', coalesce(user_day_credits::text, '-'), coalesce(user_credits::text, '-'),
+                     coalesce(user_calls::text, '-'), coalesce(window_seconds::text, '-'),
+                     coalesce(window_credits::text, '-'), coalesce(campaign_credits::text, '-')) AS limits
+    FROM sponsors_policyversion
+), approved AS (
+    SELECT kind, made_id, payload -> 'values' AS terms FROM @carried_out@ AS approval
+    WHERE kind IN ('add_policy_version', 'add_voucher_signer', 'add_verifier')
+), counted AS (
+    SELECT part.policy_id, part.scope, part.user_number, part.begins, sum(call.counted_credits) AS credits,
+           sum(call.counted_calls) AS calls
+    FROM sponsors_sponsoredcall AS call,
+         LATERAL sponsors_parts_of(call.version_id, call.user_id, call.accepted_at) AS part
+    GROUP BY 1, 2, 3, 4
+), logged AS (
+    SELECT id, object_id, change_message FROM django_admin_log
+    WHERE content_type_id = (SELECT id FROM django_content_type WHERE app_label = 'sponsors' AND model = 'sponsor')
+      AND (change_message LIKE '%"role of person %' OR change_message LIKE '%"action": "put_member",%')
+)
+SELECT 'terms of a policy were approved', version.terms || ' ' || version.limits,
+       coalesce(approval.terms || ' ' || approval.limits, 'nothing'),
+       jsonb_build_object('policy version', version.id::text)
+FROM version LEFT JOIN (
+    SELECT made_id,
+           concat_ws(' ', 'policy', terms ->> 'policy', coalesce(terms ->> 'profiles', 'all'),
+                     coalesce(terms ->> 'share_percent', '100'), terms ->> 'call_credits') AS terms,
+           concat_ws('/', coalesce(terms ->> 'user_day_credits', '-'), coalesce(terms ->> 'user_credits', '-'),
+                     coalesce(terms ->> 'user_calls', '-'), coalesce(terms ->> 'window_seconds', '-'),
+                     coalesce(terms ->> 'window_credits', '-'), coalesce(terms ->> 'campaign_credits', '-')) AS limits
+    FROM approved WHERE kind = 'add_policy_version'
+) AS approval ON approval.made_id = version.id::text
+WHERE (version.terms, version.limits) IS DISTINCT FROM (approval.terms, approval.limits)
+UNION ALL
+SELECT 'a voucher signer was approved', signer.address, coalesce(approval.terms ->> 'address', 'nothing'),
+       jsonb_build_object('voucher signer', signer.id::text)
+FROM sponsors_vouchersigner AS signer
+LEFT JOIN approved AS approval ON approval.kind = 'add_voucher_signer' AND approval.made_id = signer.id::text
+WHERE (lower(signer.address), signer.sponsor_id::text)
+    IS DISTINCT FROM (lower(approval.terms ->> 'address'), approval.terms ->> 'sponsor')
+UNION ALL
+SELECT 'a verifier was approved', verifier.url, coalesce(approval.terms ->> 'url', 'nothing'),
+       jsonb_build_object('verifier', verifier.id::text)
+FROM sponsors_verifier AS verifier
+LEFT JOIN approved AS approval ON approval.kind = 'add_verifier' AND approval.made_id = verifier.id::text
+WHERE (verifier.url, verifier.sponsor_id::text)
+    IS DISTINCT FROM (approval.terms ->> 'url', approval.terms ->> 'sponsor')
+UNION ALL
+SELECT 'usage is what the calls of the policy count', coalesce(usage.credits || ' in ' || usage.calls, 'nothing'),
+       coalesce(counted.credits || ' in ' || counted.calls, 'nothing'),
+       jsonb_build_object(
+           'policy', coalesce(usage.policy_id, counted.policy_id)::text,
+           'usage', coalesce(usage.scope, counted.scope) || ' ' || coalesce(usage.user_number, counted.user_number)
+               || ' ' || coalesce(usage.begins, counted.begins)
+       )
+FROM sponsors_usage AS usage FULL JOIN counted
+    ON (usage.policy_id, usage.scope, usage.user_number, usage.begins)
+     = (counted.policy_id, counted.scope, counted.user_number, counted.begins)
+WHERE coalesce(usage.credits, 0) <> coalesce(counted.credits, 0)
+   OR coalesce(usage.calls, 0) <> coalesce(counted.calls, 0)
+UNION ALL
+SELECT 'a call counts what its hold takes', call.counted_credits || ' in ' || call.counted_calls,
+       part.credits || ' in ' || part.calls, jsonb_build_object('sponsored call', call.id::text)
+FROM sponsors_sponsoredcall AS call
+JOIN credits_hold AS hold ON hold.id = call.sponsor_hold_id
+CROSS JOIN LATERAL (
+    SELECT CASE hold.status WHEN 'HELD' THEN hold.amount WHEN 'CAPTURED' THEN hold.captured_amount ELSE 0 END AS credits,
+           CASE WHEN hold.status = 'RELEASED' THEN 0 ELSE 1 END AS calls
+) AS part
+WHERE (call.counted_credits, call.counted_calls) <> (part.credits, part.calls)
+UNION ALL
+SELECT 'the hold of a sponsored call is its sponsor''s', hold.account_id::text, account.id::text,
+       jsonb_build_object('sponsored call', call.id::text)
+FROM sponsors_sponsoredcall AS call
+JOIN sponsors_policyversion AS terms ON terms.id = call.version_id
+JOIN sponsors_policy AS policy ON policy.id = terms.policy_id
+JOIN credits_account AS account ON account.sponsor_id = policy.sponsor_id
+JOIN credits_hold AS hold ON hold.id = call.sponsor_hold_id
+WHERE hold.account_id <> account.id
+UNION ALL
+SELECT 'a voucher is used by a call of its sponsor', coalesce(used.signer, 'nothing'),
+       CASE terms.profiles WHEN 'vouched' THEN 'a voucher of a signer of the sponsor' ELSE 'nothing' END,
+       jsonb_build_object('sponsored call', call.id::text)
+FROM sponsors_sponsoredcall AS call
+JOIN sponsors_policyversion AS terms ON terms.id = call.version_id
+JOIN sponsors_policy AS policy ON policy.id = terms.policy_id
+LEFT JOIN sponsors_usedvoucher AS used ON used.call_id = call.id
+WHERE CASE WHEN terms.profiles <> 'vouched' THEN used.id IS NOT NULL ELSE NOT EXISTS (
+    SELECT FROM sponsors_vouchersigner AS signer
+    WHERE signer.sponsor_id = policy.sponsor_id AND used.sponsor_id = policy.sponsor_id AND signer.address = used.signer
+) END
+UNION ALL
+SELECT 'a member has the role that the audit log gave', member.role, coalesce(newest.role, 'nothing'),
+       jsonb_build_object('sponsor', member.sponsor_id::text, 'user', member.user_id::text)
+FROM sponsors_member AS member JOIN users_user AS person ON person.id = member.user_id
+LEFT JOIN LATERAL (
+    SELECT coalesce(
+               substring(change_message FROM '"role of person ' || person.id || '": \["[a-z]*", "([a-z]*)"\]'),
+               substring(change_message FROM '"role": \["", "([a-z]*)"\]')
+           ) AS role
+    FROM logged
+    WHERE object_id = member.sponsor_id::text
+      AND (change_message LIKE '%"role of person ' || person.id || '": %'
+           OR change_message LIKE '%"profile": ["", "' || person.profile_address || '"]%')
+    ORDER BY id DESC LIMIT 1
+) AS newest ON true
+WHERE member.role IS DISTINCT FROM newest.role

@@ -16,6 +16,18 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+_DAY_OF_CLOSED = """
+IF EXISTS (
+    SELECT FROM accounting_month
+    WHERE status = 'closed'
+      AND begins_on IN (date_trunc('month', OLD.day::timestamp)::date, date_trunc('month', NEW.day::timestamp)::date)
+) THEN
+    RAISE EXCEPTION 'the month of this day is closed';
+END IF;
+IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+RETURN NEW;
+"""
+
 
 class CoinRate(models.Model):
     """The price of one coin of the chain on a UTC day."""
@@ -36,6 +48,14 @@ class CoinRate(models.Model):
             models.UniqueConstraint(fields=["day", "currency"], name="coinrate_one_per_day"),
             models.CheckConstraint(condition=Q(price__gt=0), name="coinrate_positive"),
         ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Trigger(
+                name="of_an_open_month",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert | pgtrigger.Update | pgtrigger.Delete,
+                func=_DAY_OF_CLOSED,
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.price.normalize():f} {self.currency.upper()} on {self.day}"
@@ -54,7 +74,8 @@ class Month(models.Model):
     A calendar month (UTC): its sheets, and the opening figures of the next month.
 
     `closing` has the closing figures by name, in minor units and credits. `problems` lists the reasons why the month
-    cannot be closed. `digest` is the SHA-256 of all sheets, which an approval names.
+    cannot be closed. `differences` has a line for each amount that differs from Stripe's; a month with differences can
+    only be closed with their `explanation`. `digest` is the SHA-256 of all sheets, which an approval names.
     """
 
     class Status(models.TextChoices):
@@ -70,6 +91,8 @@ class Month(models.Model):
     )
     prepared_at = models.DateTimeField(null=True)
     problems = models.JSONField(default=list)
+    differences = models.TextField(blank=True, default="", db_default="")
+    explanation = models.TextField("reason of the differences", blank=True, default="", db_default="")
     closing = models.JSONField(default=dict)
     digest = models.CharField(max_length=64, blank=True, default="")
     closed_at = models.DateTimeField(null=True)

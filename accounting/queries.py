@@ -10,7 +10,7 @@ from typing import NamedTuple
 from django.db.models import Q, Sum
 
 from accounting.models import CoinRate
-from accounting.rules import Collected, deferred, kept_net
+from accounting.rules import Collected, Moved, deferred, kept_net
 from credits.lots import Lots, Posting
 from credits.models import CreditEntry
 from gateway.common import db
@@ -168,6 +168,18 @@ def returned(*, until: datetime, users: Iterable[int] | None = None) -> dict[int
         rows = rows.filter(payout__user__in=users)
     sums = rows.annotate(refunded=Sum("refunded_minor"), disputed=Sum("disputed_minor"))
     return {payout_id: Returned(*parts) for payout_id, *parts in sums}
+
+
+def returned_in_order(*, since: datetime, until: datetime) -> dict[int, list[Moved]]:
+    """Return the money that our rows knew as returned from `since` until before `until`, by payout."""
+    rows = MoneyReturn.objects.filter(created_at__gte=since, created_at__lt=until).order_by(
+        "created_at", "pk"
+    )
+    moved: dict[int, list[Moved]] = {}
+    values = rows.values_list("payout_id", "created_at", "refunded_minor", "disputed_minor")
+    for payout_id, at, refunded, disputed in values:
+        moved.setdefault(payout_id, []).append(Moved(at, refunded + disputed))
+    return moved
 
 
 def erased_users(*, until: datetime) -> set[int]:

@@ -4,8 +4,9 @@ The arithmetic of a month, as pure functions: money in minor units, gas in wei, 
 The parts of a divided sum always add up to the sum, and no value is rounded twice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
@@ -73,3 +74,49 @@ def divided(total: int, weights: Mapping[_Key, int | Fraction]) -> dict[_Key, in
 def rounded(value: Fraction) -> int:
     """Return the nearest whole number, halves up."""
     return (2 * value.numerator + value.denominator) // (2 * value.denominator)
+
+
+class Moved(NamedTuple):
+    """Money that was returned at a time, or given back if negative."""
+
+    at: datetime
+    minor: int
+
+
+class Match(NamedTuple):
+    """When money moved at Stripe, and when our rows knew it; None where the other side has nothing that fits."""
+
+    at_stripe: datetime | None
+    in_rows: datetime | None
+    minor: int
+
+
+def matched(at_stripe: Sequence[Moved], in_rows: Sequence[Moved]) -> Iterator[Match]:
+    """
+    Match the movements of one payment with our rows, both in the order of time.
+
+    A row has what moved since the row before it, so it stands for the first movements in a row that add up to it.
+    Movements that add up to nothing, such as a refund that failed, need no row.
+    """
+    left = list(at_stripe)
+    for row in in_rows:
+        run = _first_run(left, row.minor)
+        if run is None:
+            yield Match(None, row.at, row.minor)
+            continue
+        yield from (Match(moved.at, row.at, moved.minor) for moved in left[run])
+        del left[run]
+    while (run := _first_run(left, 0)) is not None:
+        yield from (Match(moved.at, left[run][-1].at, moved.minor) for moved in left[run])
+        del left[run]
+    yield from (Match(moved.at, None, moved.minor) for moved in left)
+
+
+def _first_run(moves: Sequence[Moved], total: int) -> slice | None:
+    for first in range(len(moves)):
+        sum_ = 0
+        for last in range(first, len(moves)):
+            sum_ += moves[last].minor
+            if sum_ == total:
+                return slice(first, last + 1)
+    return None

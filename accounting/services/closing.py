@@ -8,8 +8,9 @@ always gives the same sheets, unless gas rates are added.
 import hashlib
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -97,7 +98,9 @@ def prepare(*, month: Month, now: datetime) -> None:
         BillingUnavailable: Stripe did not respond; the month keeps waiting.
     """
     since, until = begin(month.begins_on), min(begin(month.ends_on), now)
-    statement = ties.read(since=since, until=until) if settings.STRIPE_SECRET_KEY else ties.Statement()
+    statement = ties.Statement()
+    if settings.STRIPE_SECRET_KEY:
+        statement = ties.read(since=since, until=until, now=now)
     totals = figures(since=since, until=until)
     prices = queries.rates(since=month.begins_on, until=month.ends_on)
     money = gas_money(totals, rates=prices)
@@ -106,9 +109,8 @@ def prepare(*, month: Month, now: datetime) -> None:
     tables = _sheets(totals, money, statement, stored, prices, since=since, until=until, now=now)
     closing = {
         "deferred": {key[1]: totals.closing[key] for key in totals.names("deferred")},
-        "paid": totals.closing["left", "paid"],
-        "given": totals.closing["left", "given"],
-        "debt": sum(totals.closing[key] for key in totals.names("debt")),
+        **{kind: totals.closing["left", kind] - totals.closing["erased", kind] for kind in ("paid", "given")},
+        "debt": sum(totals.closing[key] for key in totals.names("debt")) - totals.closing["erased", "debt"],
     }
     problems = _problems(month, before, totals, money, until=until, now=now)
     with transaction.atomic(durable=True):
@@ -120,6 +122,7 @@ def prepare(*, month: Month, now: datetime) -> None:
             figures_until=until,
             prepared_at=now,
             problems=problems,
+            differences="\n".join(_differences(tables)),
             closing=closing,
             digest=digest_of(month),
         )
@@ -140,7 +143,8 @@ def _sheets(
     latest_sales = list(queries.sales(until=now).values())
     sold = [sale for sale in latest_sales if since <= sale.created_at < until]
     known = [sale for sale in latest_sales if sale.created_at < until]
-    opening, closing, latest = (queries.returned(until=moment) for moment in (since, until, now))
+    opening, closing = (queries.returned(until=moment) for moment in (since, until))
+    moved = queries.returned_in_order(since=since - ties.LOOKBACK, until=now)
     return [
         sheets.liability(totals, stored),
         sheets.credits_of_kinds(totals),
@@ -152,7 +156,7 @@ def _sheets(
         sheets.tied("charges", ties.tie_charges(statement, sold=sold, known=latest_sales, since=since)),
         sheets.tied(
             "refunds and disputes",
-            ties.tie_returns(statement, known=latest_sales, opening=opening, closing=closing, latest=latest),
+            ties.tie_returns(statement, known=latest_sales, rows=moved, since=since, until=until),
         ),
         sheets.gas(totals, money, prices),
         sheets.sources(totals, money),
@@ -184,6 +188,16 @@ def _problems(
     return problems
 
 
+def _differences(tables: Iterable[Sheet]) -> Iterator[str]:
+    """Yield a line for each sum that differs from Stripe's, or that has payments which differ."""
+    for table in tables:
+        if table.columns[-2][0] != sheets.DIFFERENCE:
+            continue
+        for currency, *_, minor, what in table.rows:
+            if minor or what:
+                yield f"{table.name}, {currency.upper()}: {Decimal(minor).scaleb(-2)}. {what}"
+
+
 def _parts(month: Month, tables: Iterable[Sheet]) -> list[MonthSheet]:
     return [
         MonthSheet(
@@ -211,25 +225,34 @@ def digest_of(month: Month) -> str:
 # --- Closing
 
 
-def request_close(*, month: Month, actor: User, reason: str, key: str) -> ApprovalRequest:
+def request_close(
+    *, month: Month, actor: User, reason: str, key: str, explanation: str = ""
+) -> ApprovalRequest:
     """
     Request closing the month with its current sheets; a second person decides.
 
-    A repeated key returns the first request.
+    `explanation` names the reason of each difference from Stripe. A repeated key returns the first request.
 
     Raises:
-        MonthNotReady: the month is closed, not prepared, or has problems.
+        MonthNotReady: the month is closed, not prepared, or has problems, or its differences are not explained.
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
     """
     _require_ready(month)
+    explanation = explanation.strip() if month.differences else ""
+    if month.differences and not explanation:
+        raise MonthNotReady(f"Give the reason of each difference: {month.differences}")
     return approvals.ask(
         kind=CLOSE,
         actor=actor,
         reason=reason,
         key=key,
         row=month,
-        payload={"digest": month.digest},
-        changes={"status": (month.status, Month.Status.CLOSED), "digest": ("", month.digest)},
+        payload={"digest": month.digest, "explanation": explanation},
+        changes={
+            "status": (month.status, Month.Status.CLOSED),
+            "digest": ("", month.digest),
+            **({"differences": (month.differences, explanation)} if explanation else {}),
+        },
     )
 
 
@@ -246,7 +269,13 @@ def _close(approval: ApprovalRequest) -> Done:
     if month.digest != wanted or digest_of(month) != wanted:
         raise RequestOutdated("The month has been prepared again. Reject the request and make a new one.")
     _require_ready(month)
-    Month.objects.filter(pk=month.pk).update(status=Month.Status.CLOSED, closed_at=Now(), approval=approval)
+    Month.objects.filter(pk=month.pk).update(
+        status=Month.Status.CLOSED,
+        closed_at=Now(),
+        approval=approval,
+        # A request that the previous version made has none.
+        explanation=approval.payload.get("explanation", ""),
+    )
     return Done(f"{month} is closed.", month)
 
 

@@ -98,16 +98,18 @@ def _totals(
     """
     Return the totals of one account. `sales` has the sale of each paid lot, by the entry that opened the lot.
 
-    The money for unused credits of an erased user counts as breakage: these credits will never be used.
+    The money for unused credits of an erased user counts as breakage: these credits will never be used, nor will the
+    debt be paid unless another account of the profile takes it over.
     """
     totals: Counter[Key] = Counter()
-    totals["balance",] = lots.given + lots.paid - lots.debt
     for source, owed in lots.debt_by_source().items():
         totals["debt", source] += owed
+        totals["erased", "debt"] += owed if is_erased else 0
     for lot in lots:
         kind, (source, currency) = kind_of(lot.source), _source_of(lot, sales)
         totals["granted", kind] += lot.granted
         totals["left", kind] += lot.remaining
+        totals["erased", kind] += lot.remaining if is_erased else 0
         for taken_by, taken in lot.taken.items():
             totals["taken", kind, taken_by] += taken
         totals["used", source, currency] += lot.taken[EntrySource.RELAY_TRANSACTION]

@@ -24,6 +24,8 @@ TEXT, COUNT, CREDITS, MONEY, WEI, PRICE, PERSON = (
     "price",
     "person",
 )
+# The title of the column before the last in the tables that tie to Stripe.
+DIFFERENCE = "difference"
 
 
 @dataclass(frozen=True)
@@ -87,19 +89,22 @@ _TAKEN = (
 
 
 def credits_of_kinds(figures: Figures) -> Sheet:
-    """Return paid and given credits and debt, from opening to closing."""
+    """Return paid and given credits and debt of accounts that are not erased, from opening to closing."""
     rows: Rows = []
+    both = (figures.opening, figures.closing)
     for kind in ("paid", "given"):
         taken = [-figures.moved("taken", kind, source) for _, source in _TAKEN]
-        opening, closing = figures.opening["left", kind], figures.closing["left", kind]
-        rows.append([kind, opening, figures.moved("granted", kind), *taken, closing])
+        opening, closing = (totals["left", kind] - totals["erased", kind] for totals in both)
+        rows.append(
+            [kind, opening, figures.moved("granted", kind), *taken, -figures.moved("erased", kind), closing]
+        )
     owed = [-figures.moved("debt", source) for _, source in _TAKEN]
     before, after = (
-        -sum(totals[key] for key in figures.names("debt")) for totals in (figures.opening, figures.closing)
+        totals["erased", "debt"] - sum(totals[key] for key in figures.names("debt")) for totals in both
     )
-    rows.append(["debt", before, 0, *owed, after])
+    rows.append(["debt", before, 0, *owed, figures.moved("erased", "debt"), after])
     rows.append(["balance", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True))])
-    heads = ("opening", "added", *(title for title, _ in _TAKEN), "closing")
+    heads = ("opening", "added", *(title for title, _ in _TAKEN), "of erased people", "closing")
     return Sheet("credits", [("kind", TEXT), *((title, CREDITS) for title in heads)], rows)
 
 
@@ -217,7 +222,7 @@ def tied(name: str, ties: Mapping[str, Tie]) -> Sheet:
         "posted in a later month",
         "moved in an earlier month",
         "in our rows",
-        "difference",
+        DIFFERENCE,
     )
     return Sheet(name, [("currency", TEXT), *heads, ("what differs", TEXT)], rows)
 

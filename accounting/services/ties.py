@@ -2,36 +2,42 @@
 Ties a month's payouts and returned money to Stripe's balance transactions, payment by payment.
 
 Stripe's movement and our row have different times, so some movements of a month belong to rows of the previous or the
-next month. These are counted one by one; any remaining amount is a difference.
+next month. These are matched one by one; any remaining amount is a difference.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from accounting.queries import Returned, Sale
+from accounting.queries import Sale
+from accounting.rules import Match, Moved, matched
 from payments.stripe import get_billing_client
 from payments.stripe.client import BalanceTransaction
 
-# How long before its payout a payment may have been collected.
+# How long a payment may have been collected before its payout, and how late our rows may know of returned money.
 LOOKBACK = timedelta(days=35)
 CHARGES = ("charge", "payment")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """The account's movements of a month, and those of charges shortly before."""
+    """The account's movements of a month, those shortly before, and those after it, each newest first."""
 
     of_month: list[BalanceTransaction] = field(default_factory=list)
     before: list[BalanceTransaction] = field(default_factory=list)
+    after: list[BalanceTransaction] = field(default_factory=list)
 
 
-def read(*, since: datetime, until: datetime) -> Statement:
+def read(*, since: datetime, until: datetime, now: datetime) -> Statement:
     """Read the movements from Stripe."""
-    rows = list(get_billing_client().balance_transactions(since=since - LOOKBACK, until=until))
+    latest = max(until, min(now, until + LOOKBACK))
+    rows = list(get_billing_client().balance_transactions(since=since - LOOKBACK, until=latest))
     return Statement(
-        [row for row in rows if row.created_at >= since], [row for row in rows if row.created_at < since]
+        [row for row in rows if since <= row.created_at < until],
+        [row for row in rows if row.created_at < since],
+        [row for row in rows if row.created_at >= until],
     )
 
 
@@ -97,53 +103,71 @@ def tie_returns(
     statement: Statement,
     *,
     known: Sequence[Sale],
-    opening: Mapping[int, Returned],
-    closing: Mapping[int, Returned],
-    latest: Mapping[int, Returned],
+    rows: Mapping[int, Sequence[Moved]],
+    since: datetime,
+    until: datetime,
 ) -> dict[str, Tie]:
     """
     Tie refunds and disputes to the returned money of our rows; sums that left the account are positive.
 
-    `opening`, `closing` and `latest` have the money that our rows know as returned at both ends of the month, and now.
+    `rows` has what our rows knew by payout, from `LOOKBACK` before the month until now.
     """
     by_payment = {payment: sale for sale in known for payment in sale.payment_ids}
     ties: dict[str, Tie] = {}
-    moved, moved_before = (_returned_by(rows, by_payment) for rows in (statement.of_month, statement.before))
+    moved: dict[int, list[Moved]] = {}
+    for row in filter(_is_return, reversed([*statement.after, *statement.of_month, *statement.before])):
+        if sale := by_payment.get(row.payment_intent_id):
+            moved.setdefault(sale.payout_id, []).append(Moved(row.created_at, -row.charged_minor))
     for row in filter(_is_return, statement.of_month):
         tie = ties.setdefault(row.charged_currency, Tie())
         tie.stripe -= row.charged_minor
         if row.payment_intent_id not in by_payment:
             tie.others -= row.charged_minor
-    none = Returned(0, 0)
     for sale in known:
-        at = [sums.get(sale.payout_id, none).total for sums in (opening, closing, latest)]
-        ours, after, excess = at[1] - at[0], at[2] - at[1], moved[sale.payout_id] - (at[1] - at[0])
-        if not ours and not excess:
-            continue
-        tie = ties.setdefault(sale.money.currency, Tie())
-        tie.ours += ours
-        # A movement of the last minutes of a month is read in the next one.
-        if excess and excess == after:
-            tie.later += excess
-        elif excess and -excess == moved_before[sale.payout_id]:
-            tie.earlier -= excess
-        elif excess:
-            tie.unexplained.append(
-                f"payout {sale.payout_id}: {ours} returned by our rows, {ours + excess} at Stripe"
-            )
+        matches = matched(moved.get(sale.payout_id, []), rows.get(sale.payout_id, []))
+        _tie_payout(ties, sale, [_placed(match, since, until) for match in matches])
     return ties
+
+
+class _Placed(NamedTuple):
+    """The sides of a match: -1 before, 0 in, 1 after the month, None if missing."""
+
+    at_stripe: int | None
+    in_rows: int | None
+    minor: int
+
+
+def _placed(match: Match, since: datetime, until: datetime) -> _Placed:
+    def place(at: datetime | None) -> int | None:
+        return None if at is None else (at >= until) - (at < since)
+
+    return _Placed(place(match.at_stripe), place(match.in_rows), match.minor)
+
+
+def _tie_payout(ties: dict[str, Tie], sale: Sale, matches: Iterable[_Placed]) -> None:
+    """Count what moved at Stripe, or was known by our rows, in the month."""
+    of_month = [match for match in matches if 0 in (match.at_stripe, match.in_rows)]
+    if not of_month:
+        return
+    tie = ties.setdefault(sale.money.currency, Tie())
+    ours = sum(match.minor for match in of_month if match.in_rows == 0)
+    tie.ours += ours
+    missing = 0
+    for at_stripe, in_rows, minor in of_month:
+        if at_stripe is None or in_rows is None:
+            missing += minor if in_rows is None else -minor
+            continue
+        # A movement of the last minutes of a month is read in the next one.
+        tie.later += minor * (max(in_rows, 0) - max(at_stripe, 0))
+        tie.earlier += minor * (max(-at_stripe, 0) - max(-in_rows, 0))
+    if missing:
+        tie.unexplained.append(
+            f"payout {sale.payout_id}: {ours} returned by our rows, {ours + missing} at Stripe"
+        )
 
 
 def _is_return(row: BalanceTransaction) -> bool:
     return bool(row.payment_intent_id) and row.category not in CHARGES
-
-
-def _returned_by(rows: Iterable[BalanceTransaction], by_payment: Mapping[str, Sale]) -> Counter[int]:
-    sums: Counter[int] = Counter()
-    for row in filter(_is_return, rows):
-        if sale := by_payment.get(row.payment_intent_id):
-            sums[sale.payout_id] -= row.charged_minor
-    return sums
 
 
 def by_kind(statement: Statement) -> dict[tuple[str, str], Counter[str]]:

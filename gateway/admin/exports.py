@@ -117,21 +117,8 @@ def xlsx_file(rows: Iterator[list[Cell]], *, sheet_rows: int = SHEET_ROWS) -> IO
     return target
 
 
-def xlsx_book(sheets: Iterable[tuple[str, Iterable[list[Cell]]]]) -> IO[bytes]:
-    """Return a workbook like `xlsx_file`, with a sheet for each pair of a name and rows, headings first."""
-    target = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
-    with Workbook(target, {"constant_memory": True}) as book:
-        for name, rows in sheets:
-            lines = iter(rows)
-            sheet = _sheet(book, next(lines), name)
-            for number, row in enumerate(lines, 1):
-                _write(sheet, number, row)
-    target.seek(0)
-    return target
-
-
-def _sheet(book: Workbook, headings: list[Cell], name: str | None = None) -> Worksheet:
-    sheet = book.add_worksheet(name)
+def _sheet(book: Workbook, headings: list[Cell]) -> Worksheet:
+    sheet = book.add_worksheet()
     _write(sheet, 0, headings)
     sheet.freeze_panes(1, 0)
     sheet.set_column(0, len(headings) - 1, _WIDTH)

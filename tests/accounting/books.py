@@ -118,7 +118,8 @@ def _ties_to_the_ledger(month: Month, begins: datetime, ends: datetime) -> None:
     for row in kinds.values():
         assert sum(value for name, value in row.items() if name not in {"kind", "closing"}) == row["closing"]
     for title, until in (("opening", begins), ("closing", ends)):
-        rows = CreditEntry.objects.filter(created_at__lt=until)
+        erased = AccountDeletion.objects.filter(erased_at__lt=until).values("user")
+        rows = CreditEntry.objects.filter(created_at__lt=until).exclude(account__user__in=erased)
         assert kinds["balance"][title] == rows.aggregate(total=Sum("amount", default=0))["total"]
         assert kinds["paid"][title] >= 0 <= kinds["given"][title]
     posted = CreditEntry.objects.filter(created_at__gte=begins, created_at__lt=ends)

@@ -17,15 +17,16 @@ from django.urls import path
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from accounting import queries
+from accounting.admin.workbook import workbook
 from accounting.models import CoinRate, Month
 from accounting.pricing import outlooks
 from accounting.services import closing, rates
-from accounting.services.exports import Table, tables
+from accounting.services.exports import Table, about, tables
 from accounting.services.sheets import PERSON, TEXT
 from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, one_of
-from gateway.admin.exports import cell_of, csv_lines, xlsx_book
+from gateway.admin.exports import cell_of, csv_lines
 from gateway.admin.mixins import staff_of
 from gateway.chain.config import get_chain
 from gateway.common import clock
@@ -96,9 +97,23 @@ PREPARE_AGAIN = ReasonedAction(
 )
 
 
+class CloseForm(ReasonForm):
+    explanation = forms.CharField(
+        required=False,
+        label="Reason of the differences",
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+        help_text="Needed if a table differs from Stripe: what each difference is, and where it is settled.",
+    )
+    field_order = ("explanation", "reason")
+
+
 def _close(row: Month, decision: Decision) -> str:
     approval = closing.request_close(
-        month=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
+        month=row,
+        actor=decision.actor,
+        reason=decision.reason,
+        key=decision.key(row),
+        explanation=decision.inputs.get("explanation", ""),
     )
     return approvals.outcome_of(approval, f"{row} is closed.")
 
@@ -107,8 +122,11 @@ CLOSE = ReasonedAction(
     name="close",
     label="Close the month",
     permission=closing.CLOSE.asks,
-    effect=lambda month: f"{month} is closed as it is shown, and never changes again.",
+    effect=lambda month: " ".join(
+        [f"{month} is closed as it is shown, and never changes again.", *month.differences.splitlines()]
+    ),
     run=_close,
+    form=CloseForm,
     applies_to=lambda month: month.status == Month.Status.OPEN and not month.problems,
     kind=closing.CLOSE,
 )
@@ -167,9 +185,16 @@ class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
         if month is None:
             raise Http404
         audit.record(actor=staff_of(request), row=month, action=f"export {kind}")
-        made = (xlsx_book if kind == "xlsx" else _zip_of)(
-            (table.name, chain([list(table.titles)], ([cell_of(cell) for cell in row] for row in table.rows)))
-            for table in tables(month)
+        made = (
+            workbook(month, tables(month), about(month))
+            if kind == "xlsx"
+            else _zip_of(
+                (
+                    table.name,
+                    chain([list(table.titles)], ([cell_of(cell) for cell in row] for row in table.rows)),
+                )
+                for table in tables(month)
+            )
         )
         ending = "xlsx" if kind == "xlsx" else "zip"
         name = f"month-{month}{'' if month.closed_at else '-open'}.{ending}"

@@ -81,7 +81,8 @@ def _assert_requests_wait_for_a_second_person(staff: User) -> None:
     waiting = ApprovalRequest.objects.waiting()
     assert waiting.count() == 3
     assert all(row.needs_second_person and row.requested_by != staff for row in waiting)
-    assert not CreditEntry.objects.filter(key__startswith="approval:").exists()
+    keys = [f"approval:{row.pk}" for row in waiting]
+    assert not CreditEntry.objects.filter(key__in=keys).exists()
 
 
 def _assert_rows_are_spread_over_weeks(now: Any) -> None:

@@ -16,8 +16,9 @@ from eth_utils.address import to_checksum_address
 
 from checkin.errors import CheckInUnavailable
 from checkin.services import checkins, seeds
-from credits.services import adjustments, entries
+from credits.services import adjustments
 from devstack.ad_networks.signing import WITHOUT_REVERSALS, Reward, sign
+from devstack.demo import requests
 from devstack.demo.clock import written_at
 from devstack.demo.relay_calls import Caller, relay_calls
 from earnings.models import AdNetwork
@@ -59,7 +60,7 @@ class Person:
         self.user = user_of_profile(profile_address=self.profile_address)
         if self.caller is not None:
             reason = "Demo: credits to relay calls with."
-            entries.adjust(user=self.user, credits=_CALLER_CREDITS, key=key, actor=staff, reason=reason)
+            requests.adjust(owner=self.user, credits=_CALLER_CREDITS, key=key, staff=staff, reason=reason)
 
 
 @dataclass
@@ -166,7 +167,7 @@ class Demo:
     def _be_corrected(self, person: Person, _: datetime) -> None:
         amount, reason = self.rng.choice(_CORRECTIONS)
         key = f"demo:{self._identifier()}"
-        entries.adjust(user=person.user, credits=amount, key=key, actor=self.staff, reason=reason)
+        requests.adjust(owner=person.user, credits=amount, key=key, staff=self.staff, reason=reason)
 
     def _request_large_adjustments(self) -> None:
         """Create requests that wait for the approval of a second person."""

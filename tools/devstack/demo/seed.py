@@ -33,16 +33,21 @@ def seed(plan: dict[str, Any]) -> None:
 
     _trust(plan["implementations"])
     relayers.sync(now=timezone.now())
-    for address in plan["profiles"]:
-        _give_credits(address, plan.get("credits", _CREDITS))
     _employ(**plan["staff"])
+    for address in plan["profiles"]:
+        _give_credits(address, plan.get("credits", _CREDITS), plan["staff"])
     if "seeded" in plan:
         staff_by_role = _employ_by_role(plan["staff"], plan["staff_secret"])
         networks = enable_networks(now=timezone.now())
         seeded = {"networks": networks, "staff_by_role": staff_by_role}
         if "population" in plan:
             owner, *_ = plan["profiles"]
-            seeded["sponsor"] = open_sponsor(owner=owner, voucher_key=plan["voucher_key"], now=timezone.now())
+            seeded["sponsor"] = open_sponsor(
+                owner=owner,
+                voucher_key=plan["voucher_key"],
+                staff=_clerk(plan["staff"]),
+                now=timezone.now(),
+            )
             _populate(plan["population"], staff=plan["staff"], opened=networks)
         write_json(Path(plan["seeded"]), seeded)
 
@@ -56,26 +61,32 @@ def _trust(implementations: dict[str, str]) -> None:
         )
 
 
-def _give_credits(profile_address: str, credits: int) -> None:
-    from credits.services import entries
+def _clerk(staff: dict[str, str]) -> Any:
+    from users.models import User
+
+    return User.objects.get(username=staff["username"])
+
+
+def _give_credits(profile_address: str, credits: int, staff: dict[str, str]) -> None:
+    from devstack.demo import requests
     from users.services.profiles import user_of_profile
 
     user = user_of_profile(profile_address=profile_address)
     reason = "Demo credits of the development stack."
-    entries.adjust(user=user, credits=credits, key=f"demo:{profile_address}", actor=None, reason=reason)
+    key = f"demo:{profile_address}"
+    requests.adjust(owner=user, credits=credits, key=key, staff=_clerk(staff), reason=reason)
 
 
 def _populate(plan: dict[str, Any], *, staff: dict[str, str], opened: dict[str, dict[str, Any]]) -> None:
     from devstack.demo.people import generate_people
     from devstack.demo.relay_calls import Caller
-    from users.models import User
 
     callers = [Caller(**caller) for caller in plan["callers"]]
     is_new = generate_people(
         seed=plan["seed"],
         people=plan["people"],
         callers=callers,
-        staff=User.objects.get(username=staff["username"]),
+        staff=_clerk(staff),
         opened=opened,
         now=timezone.now(),
     )

@@ -12,12 +12,13 @@ _LIMITS = {"call_credits": 10_000, "campaign_credits": _CREDITS}
 
 
 @transaction.atomic
-def open_sponsor(*, owner: str, voucher_key: str, now: datetime) -> dict[str, Any]:
+def open_sponsor(*, owner: str, voucher_key: str, staff: Any, now: datetime) -> dict[str, Any]:
     """
     Open the sponsor on the first call; return its name, its policies, and the key that signs its vouchers.
 
     It pays for the first calls of every profile that has signed in since yesterday, and for calls with a voucher.
     """
+    from devstack.demo import requests
     from sponsors.models import Member, ProfileRule, Sponsor, VoucherSigner
     from sponsors.services import members, signers
 
@@ -30,31 +31,34 @@ def open_sponsor(*, owner: str, voucher_key: str, now: datetime) -> dict[str, An
         "vouchers": {"profiles": ProfileRule.VOUCHED},
     }
     if not Sponsor.objects.filter(slug=_NAME).exists():
-        sponsor = _funded()
-        members.put(sponsor=sponsor, profile_address=owner, role=Member.Role.OWNER)
-        signers.save(VoucherSigner(sponsor=sponsor, address=address_of(voucher_key)), {})
+        sponsor = _funded(staff)
+        members.put(sponsor=sponsor, profile_address=owner, role=Member.Role.OWNER, actor=staff)
+        signer = VoucherSigner(sponsor=sponsor, address=address_of(voucher_key))
+        signers.save(signer, {})
+        requests.added("add_voucher_signer", signer, "sponsor", "address", staff=staff)
         for position, (name, own) in enumerate(terms.items()):
-            _add_policy(sponsor, name, position, own)
+            _add_policy(sponsor, name, position, own, staff)
     return {"name": _NAME, "policies": list(terms), "voucher_key": voucher_key}
 
 
-def _funded() -> Any:
-    from credits.services import entries
+def _funded(staff: Any) -> Any:
+    from devstack.demo import requests
     from sponsors.models import Sponsor
     from sponsors.services import funding
 
     sponsor = Sponsor(slug=_NAME, name="My dApp")
     funding.open_account(sponsor)
     reason = "Demo credits of the development stack."
-    entries.adjust_sponsor(
-        sponsor_id=sponsor.pk, credits=_CREDITS, key=f"demo:{_NAME}", actor=None, reason=reason
-    )
+    requests.adjust(owner=sponsor, credits=_CREDITS, key=f"demo:{_NAME}", staff=staff, reason=reason)
     return sponsor
 
 
-def _add_policy(sponsor: Any, name: str, position: int, terms: dict[str, Any]) -> None:
+def _add_policy(sponsor: Any, name: str, position: int, terms: dict[str, Any], staff: Any) -> None:
+    from devstack.demo import requests
     from sponsors.models import Policy, PolicyVersion
     from sponsors.services import policies
 
     policy = Policy.objects.create(sponsor=sponsor, name=name, position=position)
-    policies.save_version(PolicyVersion(policy=policy, **_LIMITS, **terms), {})
+    version = PolicyVersion(policy=policy, **_LIMITS, **terms)
+    policies.save_version(version, {})
+    requests.added("add_policy_version", version, "policy", *_LIMITS, *terms, staff=staff)

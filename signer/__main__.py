@@ -16,6 +16,7 @@ from signer.client import SignerAway, SignerClient
 from signer.configuration import Misconfigured, configure
 from signer.journal import JournalInUse
 from signer.keys import RELAYERS, SPARE, TREASURY, KeyUnusable, write_keystore
+from signer.logs import BackgroundHandler, json_formatter
 from signer.server import Server
 from signer.service import SigningService
 from signer.targets import NodeUnavailable
@@ -29,9 +30,9 @@ _JOURNAL_DAYS = 30
 
 def main(arguments: list[str]) -> int:
     """Run the command; return the exit code."""
-    logging.basicConfig(
-        level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(levelname)s %(message)s"
-    )
+    handler = BackgroundHandler()
+    handler.setFormatter(json_formatter())
+    logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), handlers=[handler])
     try:
         match arguments:
             case []:

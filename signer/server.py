@@ -16,6 +16,7 @@ from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 
 from signer.client import Certificates, CurrentTLS
+from signer.logs import OUTPUT
 from signer.messages import read_requests, write_keys, write_outcomes
 from signer.service import SigningService
 
@@ -136,6 +137,10 @@ def _metrics(service: SigningService) -> str:
     ]
     lines.append("# TYPE signer_spent gauge")
     lines += [f'signer_spent{{address="{address}"}} {amount}' for address, amount in service.spent().items()]
+    lines += [
+        "# TYPE signer_log_lines_dropped_total counter",
+        f"signer_log_lines_dropped_total {OUTPUT.dropped}",
+    ]
     lines += ["# TYPE signer_journal_entries gauge", f"signer_journal_entries {service.signed_ever()}"]
     lines += ["# TYPE signer_journal_bytes gauge", f"signer_journal_bytes {service.journal_bytes()}"]
     return "\n".join(lines) + "\n"

@@ -16,6 +16,8 @@ import structlog
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from signer import logs
+
 # Frameworks log paths unchanged, but the path of a postback ends in a secret, and its query is signed.
 _POSTBACK = re.compile(r'(/api/postbacks/[^/\s"\\]+/)[^\s"\\]+')
 
@@ -26,7 +28,7 @@ def without_path_tokens(logger: Any, name: str, line: Any) -> str:
 
 
 def logging_settings(level: str) -> dict[str, Any]:
-    """Return Django's setting LOGGING: JSON lines on standard error from `level` on."""
+    """Return Django's setting LOGGING: JSON lines on standard error from `level` on, which block no caller."""
     quieter = {"DEBUG": "INFO", "INFO": "WARNING"}.get(level, level)
     return {
         "version": 1,
@@ -38,7 +40,7 @@ def logging_settings(level: str) -> dict[str, Any]:
                 "callback": expected_errors_are_warnings,
             }
         },
-        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "handlers": {"console": {"()": logs.BackgroundHandler, "formatter": "json"}},
         "root": {"handlers": ["console"], "level": level},
         # These loggers write access keys and client secrets at DEBUG, and two lines for each request at INFO.
         "loggers": {
@@ -76,20 +78,7 @@ def configure_structlog() -> None:
 
 def json_formatter() -> structlog.stdlib.ProcessorFormatter:
     """Return the formatter for structlog's and all other loggers."""
-    return structlog.stdlib.ProcessorFormatter(
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.JSONRenderer(),
-            without_path_tokens,
-        ],
-        foreign_pre_chain=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.stdlib.add_logger_name,
-            structlog.stdlib.add_log_level,
-            structlog.processors.format_exc_info,
-        ],
-    )
+    return logs.json_formatter(without_path_tokens)
 
 
 def log_uncaught() -> None:

@@ -4,12 +4,14 @@ The metrics of `/metrics`: gauges that each app reads from its rows, and histogr
 Each app registers a collector, which reads its rows at each scrape in a fixed number of statements, so any process can
 respond for the whole service. Each process counts durations in memory. A process that has started its `reporter` adds
 them to a hash in Redis every few seconds, so the histograms cover all processes, including those that have ended. If
-Redis loses the hash, the histograms start at 0 again, which Prometheus handles as a counter reset.
+Redis loses the hash, the histograms start at 0 again, which Prometheus handles as a counter reset. While Redis is
+unavailable, they are absent.
 """
 
 import functools
 import itertools
 import logging
+import os
 import threading
 import time
 from bisect import bisect_left
@@ -23,6 +25,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from redis.exceptions import RedisError
 
 from gateway.common.redis_urls import text_client
+from signer import logs
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +63,7 @@ _INFINITE, _SUM, _TOTAL = "+Inf", "sum", "total"
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LONG = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 120, 300, 600, 1800, 3600)
 
-# Held only for a few additions at a time. A worker forks before it starts threads that could hold the lock.
+# Held only for a few additions at a time.
 _lock = threading.Lock()
 _counted_here: "list[Histogram | Counter]" = []
 
@@ -202,16 +205,27 @@ STRIPE_REQUEST = Histogram(
     "stripe_request_seconds", "Time of one request to Stripe, including the retries of its library."
 )
 SQL = Histogram("sql_seconds", "Time of a statement, from sending it to receiving its rows.")
+LOG_LINES_DROPPED = Counter(
+    "log_lines_dropped",
+    "Log lines that were dropped because nothing read the log.",
+    labels=(),
+    known=("",),
+)
+logs.OUTPUT.on_drop = LOG_LINES_DROPPED.add
 
 
 @register
 def histograms() -> Iterator[Metric]:
-    """Yield every histogram and counter, in one round trip to Redis; without values while Redis is unavailable."""
+    """
+    Yield every histogram and counter, in one round trip to Redis; nothing while Redis is unavailable.
+
+    After values of 0, Prometheus would count all earlier events again.
+    """
     try:
         stored = text_client(settings.REDIS_URL).hgetall(_KEY)
     except RedisError as error:
         logger.warning("the durations cannot be read: %s", type(error).__name__)
-        stored = {}
+        return
     for metric in _counted_here:
         yield metric.family(stored)
 
@@ -276,11 +290,33 @@ def reporter() -> Reporter:
     return Reporter()
 
 
+def _forget_parent() -> None:
+    """Start anew in a forked process, because the parent reports its own counts."""
+    _lock.release()
+    reporter.cache_clear()
+    for metric in _counted_here:
+        metric.take()
+
+
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget_parent)
+
+
+class Seen:
+    """When PostgreSQL last responded to a statement of this process, by the monotonic clock."""
+
+    at = float("-inf")
+
+
+database_seen = Seen()
+
+
 def observed(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
     """Execute a statement and count its duration; its session (`gateway.common.postgresql`) counts its error."""
     started = time.perf_counter()
     try:
-        return execute(sql, params, many, context)
+        result = execute(sql, params, many, context)
+        database_seen.at = time.monotonic()
+        return result
     except DatabaseError as error:
         context["connection"].count_error(error)
         raise

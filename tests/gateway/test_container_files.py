@@ -270,7 +270,9 @@ def test_only_migrations_and_erasures_connect_as_the_owner_of_the_tables(service
 
 def test_every_container_has_bounds_and_keeps_no_log_for_ever(services: dict[str, Any]) -> None:
     for name, part in services.items():
-        assert set(part["logging"]["options"]) == {"max-size", "max-file"}
+        options = part["logging"]["options"]
+        assert set(options) == {"max-size", "max-file", "mode", "max-buffer-size"}
+        assert options["mode"] == "non-blocking"
         assert "mem_limit" in part or name in {"postgres", "roles"}
 
 

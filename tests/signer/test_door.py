@@ -1,5 +1,6 @@
 """Who may ask the signer over TCP, and what becomes of those who hang up."""
 
+import json
 import logging
 import os
 import socket
@@ -192,6 +193,15 @@ def test_a_refusal_is_logged_with_its_reason_and_the_transactions_terms(
 
     assert "the called contract is not a key manager" in caplog.text
     assert all(text in caplog.text for text in (call.address, call.transaction.to, "account nonce 7"))
+
+
+def test_the_signers_log_is_json() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "signer"], env={}, capture_output=True, text=True, check=False
+    )
+    (line,) = map(json.loads, run.stderr.splitlines())
+    assert (run.returncode, line["logger"], line["level"]) == (1, "signer", "error")
+    assert line["event"].startswith("Misconfigured: ")
 
 
 def test_the_containers_health_check_imports_no_signer_code_and_detects_a_dead_signer(

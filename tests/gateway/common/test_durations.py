@@ -1,6 +1,7 @@
 """Durations of all processes add up, and none is lost or counted twice because Redis is away."""
 
 import itertools
+import os
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from redis import Redis
 from devstack.services.stack import Services
 from gateway.common import metrics
 from gateway.common.metrics import Histogram, Reporter
+from signer import logs
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +47,11 @@ def answered(name: str) -> dict[tuple[str, ...], float]:
 
     registry.register(Collected())
     families = text_string_to_metric_families(generate_latest(registry).decode())
-    (family,) = (family for family in families if family.name == f"gateway_{name}")
     return {
-        (sample.name.rpartition("_")[2], *sample.labels.values()): sample.value for sample in family.samples
+        (sample.name.rpartition("_")[2], *sample.labels.values()): sample.value
+        for family in families
+        if family.name == f"gateway_{name}"
+        for sample in family.samples
     }
 
 
@@ -72,17 +76,44 @@ def test_durations_that_redis_missed_are_reported_once_it_is_back(
     histogram: Histogram, services: Services, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     reporter = Reporter()
+    histogram.observe(0.5, "x")
+    reporter.report()
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     for _ in range(3):
         histogram.observe(0.5, "x")
         reporter.report()
-    assert answered("test_seconds") == {}
+    # Neither 0, which Prometheus would take for a reset, nor any other counter.
+    assert list(metrics.histograms()) == []
     assert sum("durations wait" in record.message for record in caplog.records) == 1
 
     settings.REDIS_URL = services.redis_url
     reporter.report()
     reporter.report()
-    assert answered("test_seconds")["count", "x"] == 3
+    assert answered("test_seconds")["count", "x"] == 4
+
+
+def test_a_forked_process_reports_only_its_own_counts(histogram: Histogram) -> None:
+    reporter = metrics.reporter()
+    histogram.observe(0.5, "x")
+    child = os.fork()
+    if child == 0:
+        histogram.observe(0.5, "x")
+        is_new = metrics.reporter() is not reporter
+        metrics.reporter().report()
+        os._exit(0 if is_new else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    reporter.report()
+    assert answered("test_seconds")["count", "x"] == 2
+
+
+def test_dropped_log_lines_are_counted_from_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "_MAX_WAITING_BYTES", 0)
+    output, reporter = logs.OUTPUT, Reporter()
+    assert answered("log_lines_dropped") == {("total",): 0}
+    for _ in range(3):
+        output.put("too much")
+    reporter.report()
+    assert answered("log_lines_dropped") == {("total",): 3}
 
 
 def test_threads_lose_no_count(histogram: Histogram) -> None:

@@ -18,7 +18,8 @@ from tests.gateway.test_wiring import settings_with
 from tests.portal.history_rows import earned, relayed
 
 _COUNTERS = {
-    f"gateway_{name}" for name in ("chain_wrong_answers", "chain_batches_refused", "database_errors")
+    f"gateway_{name}"
+    for name in ("chain_wrong_answers", "chain_batches_refused", "database_errors", "log_lines_dropped")
 }
 HISTOGRAMS = {
     f"gateway_{name}_seconds"

@@ -52,6 +52,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 # Per web process: requests served at the same time, and requests that wait for a thread.
 WEB_THREADS = env.integer("WEB_THREADS", default=32, minimum=1)
 WEB_MAX_WAITING_REQUESTS = 256
+# A process is unhealthy once all its threads have been busy for this long without finishing a request. Statements end
+# after DATABASE_STATEMENT_TIMEOUT_SECONDS, and requests to nodes and Stripe much sooner.
+WEB_STALLED_SECONDS = 60.0
 # The maximum number of requests in progress, each of which may keep a body in memory. granian accepts far more
 # connections: an idle one costs little, and a client that holds thousands must not block the probes.
 WEB_MAX_REQUESTS = 2_048

@@ -14,6 +14,7 @@ class RelayConfig(AppConfig):
         from gateway.web import process
         from relay import checks, metrics  # noqa: F401 - register on import, and need the loaded models
         from relay.services import erasure
+        from relay.services.fleet import relayers
         from relay.services.sending import loops
         from users.services import deletion
 
@@ -23,6 +24,7 @@ class RelayConfig(AppConfig):
                 waits_for=lambda user, now: erasure.reason_to_wait(user), erase=erasure.erase
             ),
         )
-        process.register(loops.stopped)
+        process.register(loops.faults)
+        process.register(relayers.faults)
         if settings.RELAY_SIGNER == "local":
             get_signer()  # An unreadable key stops the process at start, not at its first call.

@@ -9,6 +9,7 @@ harmless, because its bytes are not sent.
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache, wraps
 from typing import ParamSpec, TypeVar
@@ -88,7 +89,7 @@ class RemoteSigner:
     def __init__(self, client: SignerClient, health: SignerClient) -> None:
         self._client, self._health = client, health
         self._is_failing = False
-        self.refused_until = 0.0
+        self.refused_until = self._signed_at = 0.0
         self._health_lock = threading.Lock()
         self._cached_keys: KeyList | None = None
         self._refresh_at = 0.0
@@ -117,6 +118,15 @@ class RemoteSigner:
         finally:
             self._health_lock.release()
 
+    def responds(self) -> bool:
+        """Return whether the signer has just signed, or passes its health check."""
+        if time.monotonic() - self._signed_at < self.pause_seconds:
+            return True
+        with suppress(SignerAway):
+            self._health.read("/health")
+            return True
+        return False
+
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
         return self.sign_request(SigningRequest(relayer, transaction))
 
@@ -142,7 +152,9 @@ class RemoteSigner:
     def sign_batch(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
         self.require_available()
         try:
-            return [_away() if outcome is None else outcome for outcome in self._client.sign(requests)]
+            outcomes = self._client.sign(requests)
+            self._signed_at = time.monotonic()
+            return [_away() if outcome is None else outcome for outcome in outcomes]
         except SignerAway as error:
             raise self._failed() from error
 

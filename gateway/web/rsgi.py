@@ -1,9 +1,9 @@
 """
 The entry point of the web process: an event loop in front, Django's synchronous code in threads behind it.
 
-The loop reads each request completely before it passes it to a thread, and responds to the probes itself. Slow clients
-therefore occupy no thread, and requests that wait for a node or PostgreSQL do not block the loop. Django's middleware
-renders the loop's errors like all other errors.
+The loop reads each request completely before it passes it to a thread. Slow clients therefore occupy no thread, and
+requests that wait for a node or PostgreSQL do not block the loop. The loop responds to the probes itself; they fail
+once the threads, which every caller needs, have stalled. Django's middleware renders the loop's errors like all others.
 
 granian calls `application` through RSGI, its fastest interface. `gateway.wsgi` is the entry point for other servers.
 """
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 _JSON: Headers = [("content-type", "application/json")]
 _READY_SECONDS = 1.5
+# A process whose threads have all been busy for this long without finishing a request accepts no calls.
+_BUSY_SECONDS = 10.0
 # Timeouts for sending one chunk of a streamed response, and the whole.
 _SEND_SECONDS, _STREAM_SECONDS = 30, 900
 
@@ -54,7 +56,8 @@ class Application:
         )
         # A streamed response takes a thread until its client has read it.
         self._streams = Shares(total=settings.WEB_THREADS // 4, each=1)
-        self._readiness_check: asyncio.Future[str] | None = None
+        self._readiness_check: asyncio.Future[process.Faults] | None = None
+        self._faults: process.Faults = {}
         self._requests = 0
         self._waiters = Waiters(
             LongPollLimits(settings.WEB_MAX_LONG_POLLS, settings.WEB_MAX_LONG_POLLS_PER_USER)
@@ -88,7 +91,9 @@ class Application:
 
     async def _route(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
         if scope.path == "/healthz":
-            protocol.response_bytes(200, _JSON, process.OK)
+            has_stalled = self._threads.stalled_seconds() > settings.WEB_STALLED_SECONDS
+            status, body = process.liveness(has_stalled=has_stalled)
+            protocol.response_bytes(status, _JSON, body)
         elif scope.path == "/readyz":
             await self._ready(protocol)
         elif self._requests >= settings.WEB_MAX_REQUESTS:
@@ -227,16 +232,18 @@ class Application:
             asyncio.run_coroutine_threadsafe(send(chunk), job.loop).result(_SEND_SECONDS)
 
     async def _ready(self, protocol: "HTTPProtocol") -> None:
-        """Return 200 if calls can be accepted and are settled, else 503 with the name of the missing part."""
+        """Return 200 if calls can be accepted and are settled, else 503 with the missing parts."""
         if self._readiness_check is None or self._readiness_check.done():
-            self._readiness_check = asyncio.ensure_future(asyncio.to_thread(process.missing))
+            self._readiness_check = asyncio.ensure_future(asyncio.to_thread(process.faults))
         try:
             async with asyncio.timeout(_READY_SECONDS):
                 # At most one check runs; further probes wait for its result.
-                lacking = await asyncio.shield(self._readiness_check)
+                self._faults = await asyncio.shield(self._readiness_check)
         except TimeoutError:
-            lacking = process.DATABASE
-        status, body = process.readiness(lacking)
+            self._faults = process.late_faults(self._faults)
+        busy = {process.THREADS: "all are busy, and have finished no request for ten seconds"}
+        has_stalled = self._threads.stalled_seconds() > _BUSY_SECONDS
+        status, body = process.readiness(self._faults | (busy if has_stalled else {}))
         protocol.response_bytes(status, _JSON, body)
 
 

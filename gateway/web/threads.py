@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -65,13 +66,23 @@ class RequestThreads:
         self._idle: list[SimpleQueue[Job]] = []
         self._waiting: deque[Job] = deque()
         self._started = 0
+        # When a thread last took or finished a request.
+        self._moved_at = time.monotonic()
+
+    def stalled_seconds(self) -> float:
+        """Return for how long every thread has been busy with the same request; 0 while one is free."""
+        with self._lock:
+            is_busy = self._started == self._size and not self._idle
+            return time.monotonic() - self._moved_at if is_busy else 0.0
 
     def submit(self, job: Job) -> bool:
         """Hand the job to a thread or queue it; return False if the queue is full."""
         with self._lock:
             if self._idle:
+                self._moved_at = time.monotonic()
                 self._idle.pop().put(job)
             elif self._started < self._size:
+                self._moved_at = time.monotonic()
                 self._started += 1
                 threading.Thread(target=self._work, args=(job,), name="request", daemon=True).start()
             elif len(self._waiting) < self._max_waiting:
@@ -86,6 +97,7 @@ class RequestThreads:
             while job is not None:
                 self._handle(job)
                 with self._lock:
+                    self._moved_at = time.monotonic()
                     job = self._waiting.popleft() if self._waiting else None
                     if job is None:
                         self._idle.append(inbox)

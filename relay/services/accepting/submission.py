@@ -33,8 +33,8 @@ from gateway.chain.types import RelayQuery
 from gateway.common import metrics
 from gateway.common.errors import DomainError, NotAuthenticated
 from gateway.common.logging import request_id
-from gateway.web import tracing
-from relay.errors import RelayPaused
+from gateway.web import process, tracing
+from relay.errors import ChannelBusy, RelayPaused, RelayShareUsed
 from relay.queries.calls import Identity, active_transaction
 from relay.services.accepting import (
     acceptance,
@@ -54,6 +54,8 @@ from users.queries import require_active_state
 
 # The outcome of a request, for metrics: `refused` is the caller's fault, `unavailable` that of a dependency.
 Outcome = Literal["accepted", "refused", "unavailable", "failed"]
+# 503 because of the caller's own calls in flight.
+_OWN_CROWD = (ChannelBusy, RelayShareUsed)
 refused_calls = limits.RefusedCalls()
 _oversized = limits.OversizedProfiles()
 # The sponsor decides again when other calls have used up a limit in between, or a policy has changed.
@@ -89,10 +91,12 @@ def execute(
         transaction_hash = _accepted(submitted)
         outcome = "accepted"
     except DomainError as error:
-        outcome = "unavailable" if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "refused"
+        is_own = error.status < HTTPStatus.INTERNAL_SERVER_ERROR or isinstance(error, _OWN_CROWD)
+        outcome = "refused" if is_own else "unavailable"
         raise
     finally:
         metrics.ACCEPTANCE.observe(time.perf_counter() - started, outcome)
+        process.recent_calls.add(is_served=outcome in ("accepted", "refused"))
     if trace is not None:
         trace.passed("hold, signature and rows" if trace.span.children else "rows and chain", is_last=True)
     return transaction_hash

@@ -22,6 +22,7 @@ from gateway.common.statements import Statements, fill
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import Done, Kind
 from gateway.staff.models import ApprovalRequest
+from gateway.web.process import Faults
 from relay.errors import NoSpareRelayer
 from relay.models import SQL, Relayer, RelayTransaction
 from users.models import User
@@ -29,6 +30,9 @@ from users.models import User
 logger = logging.getLogger(__name__)
 # How long to wait for a relayer's row; a request locks it for only a few milliseconds.
 _LOCK_MILLISECONDS = 500
+NONE_ACTIVE, ALL_EMPTY = "none is active", "all are empty"
+# 100,000 gas at 1 gwei.
+_CHEAPEST_CALL_WEI = 10**14
 
 
 class _Sql(Statements, file=__file__, shared=SQL):
@@ -40,6 +44,25 @@ class _Sql(Statements, file=__file__, shared=SQL):
 def seconds_until_next_block() -> int:
     """Return the `Retry-After` of a request that found no free account nonce: the next block frees some."""
     return max(1, min(get_chain().block_seconds, settings.RELAY_TRACK_SECONDS + 1))
+
+
+def lack(*, cost_wei: int) -> str:
+    """
+    Return why no relayer can pay for a call that costs this much, even with nothing in flight; empty if one can.
+
+    It is `NONE_ACTIVE` or `ALL_EMPTY`.
+    """
+    active = Relayer.objects.filter(chain_id=get_chain().id, is_active=True)
+    balances = active.values_list("balance_wei", flat=True)
+    if not balances:
+        return NONE_ACTIVE
+    return "" if max(balances) >= cost_wei else ALL_EMPTY
+
+
+def faults() -> Faults:
+    """For `/readyz`: return why no relayer can take a call. Relayers with calls in flight are no fault."""
+    fault = lack(cost_wei=_CHEAPEST_CALL_WEI)
+    return {"relayers": fault} if fault else {}
 
 
 def register_new_relayers(*, now: datetime) -> int:

@@ -7,9 +7,8 @@ lease can no longer write. As a second safeguard, all work is safe to repeat.
 
 import time
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import psycopg
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
@@ -17,6 +16,7 @@ from gateway.chain.config import get_chain
 from gateway.common import db
 from gateway.common.leases import Lease
 from gateway.common.statements import Statements
+from gateway.web.process import Faults
 from relay.models import SQL, WorkerLoop
 
 # PostgreSQL notifies this channel when new bytes are committed; the loop's timer would find them later.
@@ -30,7 +30,7 @@ _STOPPED_SECONDS = 60
 
 
 class _Sql(Statements, file=__file__, shared=SQL):
-    stopped: str
+    failing: str
     note: str
     stalls: str
 
@@ -126,7 +126,16 @@ def stalls() -> list[Stall]:
     return [Stall(loop, seconds) for loop, seconds in db.all_rows(_Sql.stalls, params) if fit >= needed[loop]]
 
 
-def stopped(session: "psycopg.Connection[Any]") -> str:
-    """For `/readyz`: return `relay-worker` if a loop that sends or settles calls has not succeeded lately, else ''."""
-    params = {"chain": get_chain().id, "loops": [BROADCASTING, TRACKING], "seconds": _STOPPED_SECONDS}
-    return "relay-worker" if session.execute(_Sql.stopped, params).fetchone() is not None else ""
+def faults() -> Faults:
+    """For `/readyz`: return why calls are not sent or settled, if one of these loops has not succeeded lately."""
+    chain = get_chain()
+    params = {"chain": chain.id, "loops": [BROADCASTING, TRACKING], "seconds": _STOPPED_SECONDS}
+    failing = db.all_rows(_Sql.failing, params)
+    if not failing:
+        return {}
+    if not all(runs for _, runs in failing):
+        return {"relay-worker": "has stopped"}
+    fit = sum(not node.fault for node in get_chain_client().nodes())
+    if fit < chain.quorum:
+        return {"quorum": f"{fit} nodes respond correctly, and {chain.quorum} must agree"}
+    return {"relay-worker": f"fails: {', '.join(loop for loop, _ in failing)}"}

@@ -1,9 +1,10 @@
--- name: stopped
--- Whether one of these loops has not succeeded lately.
-SELECT FROM relay_workerloop
-WHERE chain_id = %(chain)s AND name = ANY(%(loops)s)
-  AND succeeded_at < statement_timestamp() - %(seconds)s * interval '1 second'
-LIMIT 1
+-- name: failing
+-- The loops that have not succeeded lately, or never, and whether they run.
+SELECT wanted.name, coalesce(ended_at > statement_timestamp() - %(seconds)s * interval '1 second', false)
+FROM unnest(%(loops)s::text[]) AS wanted (name)
+LEFT JOIN relay_workerloop AS loop ON loop.name = wanted.name AND chain_id = %(chain)s
+WHERE coalesce(succeeded_at < statement_timestamp() - %(seconds)s * interval '1 second', true)
+ORDER BY wanted.name
 
 -- name: note
 -- Notes when a loop ended a round, succeeded or moved something.

@@ -20,6 +20,7 @@ WEB_THREADS, WEB_MAX_WAITING_REQUESTS, WEB_BODY_SECONDS = 2, 3, 1
 # As in service, where the tests' own settings leave it to pytest.
 LOGGING["root"] = {"handlers": ["console"], "level": "INFO"}  # noqa: F405
 WEB_MAX_REQUESTS = 40
+WEB_STALLED_SECONDS = float(os.environ.get("WEB_STALLED_SECONDS", "60"))
 WEB_MAX_LONG_POLLS, WEB_MAX_LONG_POLLS_PER_USER = 5, 4
 
 

@@ -82,17 +82,53 @@ def polled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, polled: Path) -> Iterator[SlowWeb]:
     """The process, whose database accepts connections and never responds."""
+    with running(tmp_path_factory.mktemp("web"), POLLED_FILE=str(polled)) as server:
+        yield server
+
+
+@contextmanager
+def running(folder: Path, *, to: Path | None = None, **environment: str) -> Iterator[SlowWeb]:
+    """Run the process, whose database accepts connections and never responds; its log goes `to` this file."""
     with ExitStack() as parts:
         silent = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.gateway.web.serving",
-            "POLLED_FILE": str(polled),
             "DATABASE_URL": f"postgresql://gateway@127.0.0.1:{silent.getsockname()[1]}/gateway",
+            **environment,
         }
-        log = Path(tmp_path_factory.mktemp("web"))
-        server = SlowWeb(log, environment, port=free_port(), processes=1)
+        server = SlowWeb(folder, environment, port=free_port(), processes=1)
+        if to is not None:
+            server.prefix = ["sh", "-c", f"exec \"$@\" > '{to}' 2>&1", "sh"]
         yield parts.enter_context(server.running())
+
+
+def test_a_process_whose_threads_have_stalled_is_unhealthy_until_one_is_free(tmp_path: Path) -> None:
+    polled = tmp_path / "polled"
+    with running(tmp_path, POLLED_FILE=str(polled), WEB_STALLED_SECONDS="0.2") as web, ExitStack() as parts:
+        assert web.ask("GET /healthz").status == 200
+        connections = [parts.enter_context(closing(web.connect())) for _ in range(2)]
+        for connection in connections:
+            connection.sendall(f"GET /hold HTTP/1.1\r\n{HOST}{CLOSE}\r\n".encode())
+
+        until("the probe fails", lambda: web.ask("GET /healthz").status == 503)
+        assert json.loads(web.ask("GET /healthz").body) == {"status": "unavailable", "missing": "threads"}
+
+        Path(f"{polled}.go").touch()
+        until("the process is healthy again", lambda: web.ask("GET /healthz").status == 200)
+        assert [received(connection).body for connection in connections] == ["waited"] * 2
+
+
+def test_requests_and_probes_respond_while_nothing_reads_the_log(tmp_path: Path) -> None:
+    unread = tmp_path / "unread"
+    os.mkfifo(unread)
+    reader = os.open(unread, os.O_RDONLY | os.O_NONBLOCK)
+    with running(tmp_path, to=unread) as web:
+        # Each writes a line, and the pipe holds 64 KiB.
+        assert {web.serves("GET /no/such/page").status for _ in range(300)} == {404}
+        assert web.ask("GET /healthz").status == 200
+        assert select.select([reader], [], [], 0)[0] == [reader]
+    os.close(reader)
 
 
 def test_a_probe_waits_less_than_two_seconds_for_the_database(web: SlowWeb) -> None:
@@ -100,7 +136,9 @@ def test_a_probe_waits_less_than_two_seconds_for_the_database(web: SlowWeb) -> N
         responses = in_time(lambda: list(callers.map(lambda _: web.ask("GET /readyz"), range(8))), seconds=3)
 
     assert {response.status for response in responses} == {503}
-    assert json.loads(responses[0].body) == {"status": "unavailable", "missing": "database"}
+    body = json.loads(responses[0].body)
+    assert (body["status"], body["missing"]) == ("unavailable", "database")
+    assert body["parts"]["database"] == "does not respond"
 
 
 def test_probes_respond_while_no_thread_is_free_and_further_requests_are_refused(
@@ -394,9 +432,14 @@ def test_every_error_of_the_server_and_the_service_is_json(web: SlowWeb) -> None
     assert web.ask("GET /broken").status == 500
     # And half of a response.
     web.ask("GET /fail")
+
+    def failures() -> list[str]:
+        lines = map(json.loads, web.log_path.read_text().splitlines())
+        return [line["exception"].splitlines()[-1] for line in lines if "exception" in line]
+
+    until("both errors are logged", lambda: len(failures()) > 1)
+    assert any(failure.startswith("AttributeError: 'str' object") for failure in failures())
     lines = [json.loads(line) for line in web.log_path.read_text().splitlines()]
-    failures = [line["exception"].splitlines()[-1] for line in lines if "exception" in line]
-    assert any(failure.startswith("AttributeError: 'str' object") for failure in failures)
     assert {line["logger"] for line in lines} >= {"_granian", "gateway.web.rsgi", "gateway.requests"}
     assert all(line["timestamp"] and line["level"] and line["event"] for line in lines)
 

@@ -94,6 +94,16 @@ class RelayersBusy(DomainError):
     code, title, status, retryable = "relayers-busy", "All relayers are busy", 503, True
 
 
+class RelayersEmpty(DomainError):
+    """
+    No relayer has the funds that the call may cost. No credits were held; the operator must send LYX.
+
+    Retry after `Retry-After`.
+    """
+
+    code, title, status, retryable = "relayers-empty", "All relayers are empty", 503, True
+
+
 class NoSpareRelayer(DomainError):
     """The signer has no spare key for another relayer."""
 

@@ -31,6 +31,7 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.GasLimitExceeded,
     relay_errors.ChannelBusy,
     relay_errors.RelayersBusy,
+    relay_errors.RelayersEmpty,
     relay_errors.RelayShareUsed,
     relay_errors.TooManyCancelledCalls,
     relay_errors.RelayPaused,

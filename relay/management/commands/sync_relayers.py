@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from gateway.chain.errors import NodeUnavailable
@@ -9,12 +10,13 @@ from gateway.chain.signing import NoSigner
 from gateway.common import clock
 from relay.models import Relayer
 from relay.services.fleet import relayers
+from relay.services.sending import funding
 
 
 class Command(BaseCommand):
-    """Register relayers and list them."""
+    """Register relayers, and list them and the treasury."""
 
-    help = "Write rows for new relayer keys, read nonces and balances, and list the relayers."
+    help = "Write rows for new relayer keys, read nonces and balances, and list relayers and treasury."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -27,8 +29,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        now = clock.now()
         try:
-            added = relayers.sync(now=clock.now(), trusts_single_node=options["believe_node"])
+            added = relayers.sync(now=now, trusts_single_node=options["believe_node"])
+            treasury = funding.read_treasury(now=now)
         except NodeUnavailable as error:
             raise CommandError(error.detail) from error
         except NoSigner as error:
@@ -38,6 +42,11 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{relayer.address} {relayer.state} next nonce {relayer.next_account_nonce}"
                 f" in flight {relayer.in_flight} balance {relayer.balance_wei} wei"
+            )
+        if treasury is not None:
+            self.stdout.write(
+                f"{treasury.address} treasury balance {treasury.balance_wei} wei, sent within 24 hours"
+                f" {funding.sent_in_last_day(now=now)} of {settings.RELAY_TOP_UP_DAILY_WEI} wei"
             )
         _require(options["at_least"])
 

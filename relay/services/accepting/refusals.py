@@ -9,13 +9,17 @@ from relay.errors import (
     ChannelBusy,
     QuoteUsed,
     RelayersBusy,
+    RelayersEmpty,
     RelayNonceGap,
     RelayNonceTaken,
     RelayPaused,
     RelayShareUsed,
 )
 from relay.services.accepting.calls import SubmittedCall
+from relay.services.fleet import relayers
 from relay.services.fleet.relayers import seconds_until_next_block
+
+_EMPTY_RETRY_SECONDS = 60
 
 
 def insufficient(call: SubmittedCall) -> InsufficientCredits:
@@ -70,11 +74,17 @@ def refusal_of(call: SubmittedCall) -> Exception:
                 retry_after=seconds_until_next_block(),
             )
         case "relayers-busy":
-            return RelayersBusy(
-                "Every relayer is full. Retry the call.", retry_after=seconds_until_next_block()
-            )
+            return _no_relayer(relayers.lack(cost_wei=call.worst_cost_wei))
         case "quote-used":
             return QuoteUsed("A call was already accepted with this quote. Prepare the call again.")
         case "loss-limit":
             return RelayPaused("Calls of untrusted code are not accepted at the moment. Retry later.")
     return RuntimeError(f"relay_take_slots returned {slot.outcome}")
+
+
+def _no_relayer(lack: str) -> Exception:
+    if lack == relayers.ALL_EMPTY:
+        detail = "No relayer has the funds that this call may cost. Retry the call later."
+        return RelayersEmpty(detail, retry_after=_EMPTY_RETRY_SECONDS)
+    state = "No relayer is active." if lack else "Every relayer is full."
+    return RelayersBusy(f"{state} Retry the call.", retry_after=seconds_until_next_block())

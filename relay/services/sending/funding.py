@@ -59,16 +59,42 @@ def top_up(*, now: datetime) -> TopUp | None:
         confirmations=get_chain().confirmations,
     )
     account = view.account(address)
-    Treasury.objects.update_or_create(
-        chain_id=get_chain().id,
-        address=address,
-        defaults={"balance_wei": account.balance_wei, "synced_at": now},
-    )
+    _store(address, account, now)
     if get_treasury() is None:
         return None
     if slot:
         return _follow(slot, view, account, now=now)
     return _begin(address, account, view.head, now=now)
+
+
+def read_treasury(*, now: datetime) -> Treasury | None:
+    """
+    Read the treasury's balance, store and return it; None without a treasury.
+
+    Raises:
+        NodeUnavailable: no node responded.
+    """
+    address = treasury_address()
+    if not address:
+        return None
+    view = get_chain_client().read_chain(
+        transaction_hashes=[], accounts=[address], confirmations=get_chain().confirmations
+    )
+    return _store(address, view.account(address), now)
+
+
+def _store(address: str, account: AccountState, now: datetime) -> Treasury:
+    treasury, _ = Treasury.objects.update_or_create(
+        chain_id=get_chain().id,
+        address=address,
+        defaults={"balance_wei": account.balance_wei, "synced_at": now},
+    )
+    return treasury
+
+
+def sent_in_last_day(*, now: datetime) -> int:
+    """Return the wei that the treasury has sent within 24 hours, of at most RELAY_TOP_UP_DAILY_WEI."""
+    return top_ups(since=now - _DAY)[0]
 
 
 def _slot_on_the_way(address: str) -> list[TopUp]:
@@ -90,14 +116,14 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
         return None
     fees = current_fees(head=head)
     left = account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei
-    left_today = settings.RELAY_TOP_UP_DAILY_WEI - top_ups(since=now - _DAY)[0]
+    left_today = settings.RELAY_TOP_UP_DAILY_WEI - sent_in_last_day(now=now)
     amount = min(settings.RELAY_TOP_UP_TO_WEI - int(relayer.balance_wei), left, left_today)
     if amount < settings.RELAY_TOP_UP_BELOW_WEI:
         _log_once(
             address,
             f"its daily limit of {settings.RELAY_TOP_UP_DAILY_WEI} wei is reached"
             if left_today <= left
-            else f"it is used up; send LYX to {address}",
+            else f"it holds {account.balance_wei} wei, too little for a transfer; send LYX to {address}",
         )
         return None
     _logged.pop(address, None)

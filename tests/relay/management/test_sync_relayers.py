@@ -1,14 +1,19 @@
 """`manage.py sync_relayers`."""
 
+import secrets
+from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.conf import settings as project
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from pytest_django import Settings
 
 from gateway.chain.signing import get_signer
-from relay.models import Relayer
+from relay.models import Relayer, TopUp
+from tests.factories import make
+from tests.fakes.profiles import random_address
 from tests.relay.chain import Chain, node_away
 from tests.relay.conftest import LYX
 
@@ -38,6 +43,28 @@ def test_it_registers_every_key_once_and_lists_the_relayers(chain: Chain) -> Non
     assert first == "0 registered"
     assert f"{addresses[1]} paused" in lines[1]
     assert lines[1].endswith(f"balance {LYX} wei")
+
+
+def test_it_lists_the_treasury_with_its_balance_and_what_it_sent_today(
+    chain: Chain, settings: Settings
+) -> None:
+    address, held, sent = random_address(), secrets.randbelow(LYX), secrets.randbelow(LYX)
+    settings.RELAY_TREASURY_ADDRESS = address
+    chain.fund(held, address)
+    relayer, *_, treasury = printed()[1:]
+    limit = settings.RELAY_TOP_UP_DAILY_WEI
+    assert treasury == f"{address} treasury balance {held} wei, sent within 24 hours 0 of {limit} wei"
+
+    for age in (1, 23, 25):
+        make(
+            TopUp,
+            relayer=Relayer.objects.get(address=relayer.split()[0]),
+            treasury_address=address,
+            status=TopUp.Status.MINED,
+            amount_wei=sent,
+            created_at=timezone.now() - timedelta(hours=age),
+        )
+    assert f"sent within 24 hours {2 * sent} of" in printed()[-1]
 
 
 def test_the_command_fails_if_an_active_relayer_is_underfunded(chain: Chain) -> None:

@@ -157,10 +157,15 @@ def test_concurrent_funding_workers_send_one_transfer(
 @pytest.mark.parametrize(
     ("held", "paid_before", "lack"),
     [
-        (BELOW + TRANSFER_GAS * GWEI, 0, "it is used up; send LYX to"),
+        (0, 0, "it holds 0 wei, too little for a transfer; send LYX to"),
+        (BELOW + TRANSFER_GAS * GWEI, 0, f"it holds {BELOW + TRANSFER_GAS * GWEI} wei, too little"),
         (10 * LYX, 5 * LYX - BELOW + 1, "its daily limit of 5000000000000000000 wei is reached"),
     ],
-    ids=["a treasury that is nearly empty", "a day's limit that is nearly used up"],
+    ids=[
+        "a treasury that was never funded",
+        "a treasury that is nearly empty",
+        "a day's limit that is nearly used up",
+    ],
 )
 def test_transfers_stay_within_the_treasurys_limit_and_the_refusal_is_logged_once(
     chain: Chain,

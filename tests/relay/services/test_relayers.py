@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from gateway.chain.lsp25 import RelayCall
-from relay.errors import RelayersBusy
+from relay.errors import RelayersBusy, RelayersEmpty
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.sending import replacement
 from tests.factories import RelayerFactory, random_address
@@ -70,6 +70,25 @@ def test_a_relayer_that_cannot_send_is_passed_over(
     able = relayers[1]
     Relayer.objects.exclude(pk=able.pk).update(**changes)
     assert {accept(channel=any_channel()).relayer for _ in range(3)} == {able}
+
+
+def test_a_refusal_tells_whether_the_relayers_are_empty_inactive_or_full(
+    user: User, relayers: list[Relayer], new_call: Callable[..., RelayCall], refused: Refused
+) -> None:
+    call = new_call(channel=any_channel())
+    rows = Relayer.objects.filter(pk__in=[relayer.pk for relayer in relayers])
+    rows.update(balance_wei=random.randint(0, 10**9))
+    refusal = refused.call(RelayersEmpty, user, call)
+    assert (refusal.status, refusal.retry_after) == (503, 60)
+
+    # Calls in flight use up the one that has funds, and will free them.
+    Relayer.objects.filter(pk=relayers[0].pk).update(
+        balance_wei=LYX, mined_account_nonce=F("mined_account_nonce") - 1_000
+    )
+    assert "full" in refused.call(RelayersBusy, user, call).detail
+
+    rows.update(is_active=False)
+    assert refused.call(RelayersBusy, user, call).detail == "No relayer is active. Retry the call."
 
 
 def test_a_row_without_a_key_takes_no_call(relayers: list[Relayer], accept: Accept) -> None:

@@ -87,7 +87,7 @@ def settings(node_url: str, host: str) -> dict[str, str]:
         "AUTH_ACCESS_SECONDS=86400",
     ]
     return {
-        "https://node-one.example,https://node-two.example": node_url,
+        "https://node-one.example,https://node-two.example,https://node-three.example": node_url,
         "https://node-two.example": node_url,
         "AUTH_DOMAIN=gateway.example": f"AUTH_DOMAIN={host}",
         "https://gateway.example": f"http://{host}",

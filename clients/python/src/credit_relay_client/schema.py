@@ -93,6 +93,7 @@ ProblemCode: TypeAlias = Literal[
     "relay-permission-missing",
     "relay-share-used",
     "relayers-busy",
+    "relayers-empty",
     "request-too-large",
     "service-unavailable",
     "session-ended",

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from celery import Celery, Task, signals
@@ -143,6 +144,19 @@ def compare_functions(**_: object) -> None:
     sql_functions.log_differing()
 
 
+@signals.worker_ready.connect
+@signals.beat_init.connect
+def report_counts(**_: object) -> None:
+    """Report what the main process of a worker, or beat, counts, such as dropped log lines."""
+    metrics.reporter().start()
+
+
+@signals.worker_process_shutdown.connect
+def write_last_lines(**_: object) -> None:
+    """Write the log's last lines, because a forked process ends without `logging.shutdown`."""
+    logging.shutdown()
+
+
 @signals.task_prerun.connect
 def check_connections(sender: Task[..., object], **_: object) -> None:
     if not sender.request.is_eager:
@@ -164,15 +178,30 @@ class Clock(PersistentScheduler):
     """
     Beat's scheduler, which sends due tasks. If a message cannot be sent, the task's next run does the work.
 
-    The start and the end of an outage are logged once each, as WARNING; other errors are logged every time.
+    After a restart, the end of each task's last run, which Redis remembers, decides when it is due: missed tasks run at
+    once. The start and the end of an outage are logged once each, as WARNING; other errors are logged every time.
     """
 
-    _is_out = False
+    _is_out = _has_recalled = False
 
     def tick(self, *args: Any, **options: Any) -> float:
         """Send due tasks, and renew the file of the health check."""
         tasks.touch_alive_file()
+        if not self._has_recalled:
+            self._recall()
         return float(super().tick(*args, **options))
+
+    def _recall(self) -> None:
+        """Read when each task last ended; while Redis is unavailable, the next tick tries again."""
+        recorded = tasks.read_heartbeats(queues=())
+        if recorded is None:
+            return
+        self._has_recalled = True
+        for entry in self.schedule.values():
+            if ended := recorded.ended.get(entry.task):
+                entry.last_run_at = datetime.fromtimestamp(ended, UTC)
+        # Has `tick` sort the entries again.
+        self._heap = None
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
         try:

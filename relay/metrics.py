@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from django.conf import settings
 from prometheus_client.core import Metric
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.chain.remote_signing import remote_signer
 from gateway.common import clock
 from gateway.common.metrics import gauge, gauges, register
 from relay.models import RelayTransaction
@@ -163,6 +165,13 @@ def reorganisations_of_chain() -> Iterator[Metric]:
         "The newest final block that settled calls were compared with; 0 before the first.",
         counts.final_block,
     )
+
+
+@register
+def signer() -> Iterator[Metric]:
+    """Yield whether the signer responds to this process; keys of the process itself always do."""
+    responds = settings.RELAY_SIGNER != "remote" or remote_signer().responds()
+    yield gauge("signer_up", "Whether the signer responds (1) or not (0).", responds)
 
 
 @register

@@ -15,6 +15,7 @@ from celery import states
 from django.conf import settings
 from django.utils import timezone
 
+import relay.metrics
 from credits.models import EntrySource, ReconciliationRun, UnbackedCeiling, UnbackedDay
 from credits.services import entries
 from earnings.models import AdNetwork, DailyEarnings, Postback
@@ -140,9 +141,24 @@ def _(patch: pytest.MonkeyPatch) -> None:
     Relayer.objects.update(synced_at=ago(300))
 
 
+def _nothing_is_sent() -> None:
+    """Have both loops fail for long, with calls that wait at each step, and others refused."""
+    attempt(call(Status.PENDING, age=2000), age=2000)
+    _nothing_is_tracked()
+
+
+def _nothing_is_tracked() -> None:
+    WorkerLoop.objects.update(succeeded_at=ago(300), moved_at=ago(3000))
+    Relayer.objects.update(synced_at=ago(300))
+    attempt(call(Status.SUBMITTED, age=2000), age=2000, status="sent", first_sent_at=ago(2000))
+    _one_relayer(next_account_nonce=116)
+    answered(20, 0.9, "unavailable")
+
+
 @fault("GatewayNodesTooFew")
 def _(patch: pytest.MonkeyPatch) -> None:
     nodes_are(patch, [replace(node, fault="no response") for node in NODES])
+    _nothing_is_sent()
 
 
 @fault("GatewayNodeUnfit")
@@ -164,6 +180,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @fault("GatewayRelayerPoor")
 def _(patch: pytest.MonkeyPatch) -> None:
     _one_relayer(balance_wei=10**15)
+
+
+@fault("GatewayRelayersEmpty")
+def _(patch: pytest.MonkeyPatch) -> None:
+    Relayer.objects.update(balance_wei=10**13)
+    Treasury.objects.update(balance_wei=0)
+    answered(20, 0.9, "unavailable")
 
 
 @fault("GatewayRelayerQuarantined")
@@ -215,7 +238,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     _lost(60)
 
 
-@fault("GatewayLossLimitReached", "GatewayLossLimitNear")
+@fault("GatewayLossLimitReached")
 def _(patch: pytest.MonkeyPatch) -> None:
     _lost(80)
 
@@ -223,6 +246,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @fault("GatewayFinalBlockReplaced")
 def _(patch: pytest.MonkeyPatch) -> None:
     FinalBlock.objects.create(number=7, block_hash="0x1", replaced_at=ago(1))
+    _nothing_is_tracked()
 
 
 @fault("GatewaySettlementsReversed")
@@ -235,8 +259,27 @@ def _(patch: pytest.MonkeyPatch) -> None:
     make(GapFiller, relayer=Relayer.objects.earliest("pk"), account_nonce=1, created_at=ago(5))
 
 
+class _Away:
+    """A signer that does not respond."""
+
+    def responds(self) -> bool:
+        return False
+
+
+@fault("GatewaySignerAway")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(settings, "RELAY_SIGNER", "remote")
+    patch.setattr(relay.metrics, "remote_signer", _Away)
+    _unsigned()
+    answered(20, 0.9, "unavailable")
+
+
 @fault("GatewayCallsUnsigned")
 def _(patch: pytest.MonkeyPatch) -> None:
+    _unsigned()
+
+
+def _unsigned() -> None:
     make(
         UnsignedCall,
         relayer=Relayer.objects.earliest("pk"),
@@ -269,7 +312,7 @@ def answered(count: int, seconds: float, outcome: str) -> None:
     metrics.Reporter().report()
 
 
-@fault("GatewayAway", "GatewayRelayWorkerStopped")
+@fault("GatewayAway")
 def _(patch: pytest.MonkeyPatch) -> None:
     """Have the test scrape nothing."""
 
@@ -282,10 +325,23 @@ def _(_patch: pytest.MonkeyPatch) -> None:
 @fault("GatewayRedisAway")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
+    _no_task_runs()
+
+
+def _no_task_runs() -> None:
+    """Have work wait that only tasks do."""
+    tamper("UPDATE credits_root SET closed_at = closed_at - interval '2 hours'")
+    stripe_event("received", age=1000)
+    make(BillingOperation, created_at=ago(1000))
+    make(AccountDeletion, requested_at=ago(1000))
+    _message(next_attempt_at=ago(700))
 
 
 @fault("GatewayDatabaseReadOnly")
 def _(_patch: pytest.MonkeyPatch) -> None:
+    _nothing_is_sent()
+    WorkerLoop.objects.update(ended_at=ago(300))
+    _database_errors(metrics.READ_ONLY)
     as_owner("SET LOCAL transaction_read_only = on")
 
 
@@ -322,12 +378,24 @@ def _(_patch: pytest.MonkeyPatch) -> None:
 
 @fault("GatewayRelayWorkerStopped")
 def _(patch: pytest.MonkeyPatch) -> None:
-    WorkerLoop.objects.filter(name="tracking").update(succeeded_at=ago(300))
+    _nothing_is_sent()
+    WorkerLoop.objects.update(ended_at=ago(300))
 
 
-@fault("GatewayRelayWorkerStalled", "GatewayCallsNotSent")
+@fault("GatewayRelayWorkerFails")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _nothing_is_sent()
+
+
+@fault("GatewayRelayWorkerStalled")
 def _(patch: pytest.MonkeyPatch) -> None:
     attempt(call(Status.PENDING, age=400), age=400)
+
+
+@fault("GatewayLogLinesDropped")
+def _(_patch: pytest.MonkeyPatch) -> None:
+    metrics.LOG_LINES_DROPPED.add()
+    metrics.Reporter().report()
 
 
 def _task(*, ended: float, succeeded: float) -> None:
@@ -342,7 +410,8 @@ def redis() -> Any:
 
 @fault("GatewayTaskLate")
 def _(patch: pytest.MonkeyPatch) -> None:
-    _task(ended=200, succeeded=200)
+    _task(ended=2000, succeeded=2000)
+    _no_task_runs()
 
 
 @fault("GatewayTaskFails")
@@ -515,6 +584,7 @@ def _pause(name: str) -> None:
 @fault("GatewayRelayPaused")
 def _(patch: pytest.MonkeyPatch) -> None:
     _pause("relay")
+    answered(20, 0.9, "unavailable")
 
 
 @fault("GatewayCheckInsPaused")

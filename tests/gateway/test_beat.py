@@ -1,6 +1,7 @@
-"""Beat logs once that the broker is away."""
+"""Beat logs once that the broker is away, and remembers over its restart when tasks ran."""
 
 import logging
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +10,12 @@ from celery import Celery
 from celery.beat import ScheduleEntry
 from celery.schedules import schedule
 from kombu.exceptions import OperationalError
+from pytest_django import Settings
 
+from devstack.services.stack import Services
 from gateway.celery import Clock, app
+from gateway.common import tasks
+from gateway.common.redis_urls import text_client
 
 
 class FakeSender:
@@ -19,11 +24,13 @@ class FakeSender:
     def __init__(self) -> None:
         self.fault: Exception | None = None
         self.sent = 0
+        self.names: list[str] = []
 
-    def __call__(self, *args: Any, **options: Any) -> None:
+    def __call__(self, name: str, *args: Any, **options: Any) -> None:
         if self.fault is not None:
             raise self.fault
         self.sent += 1
+        self.names.append(name)
 
 
 @pytest.fixture
@@ -78,6 +85,29 @@ def test_another_fault_is_logged_in_full_every_time(
     tick(clock)
     tick(clock)
     assert lines(caplog) == [(logging.ERROR, True)] * 2
+
+
+def test_tasks_that_were_due_before_a_restart_run_at_once_and_others_at_their_time(
+    clock: Clock, sender: FakeSender, services: Services, settings: Settings
+) -> None:
+    tasks_of = settings.CELERY_BEAT_SCHEDULE
+    nightly, hourly, rarely = (
+        tasks_of[name] for name in ("credits-reconcile", "users-purge", "payments-catch-up")
+    )
+    ages = {nightly["task"]: 86_400, hourly["task"]: 3_700, rarely["task"]: 1_800}
+    redis, now = text_client(settings.REDIS_URL), time.time()
+    redis.delete(tasks._HEARTBEATS_KEY)
+    clock.update_from_dict({str(each["task"]): each for each in (nightly, hourly, rarely)})
+
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    clock.tick()
+    assert sender.names == []
+
+    settings.REDIS_URL = services.redis_url
+    redis.hset(tasks._HEARTBEATS_KEY, mapping={f"ended {task}": now - age for task, age in ages.items()})
+    while clock.tick() == 0:
+        """Send what is due."""
+    assert sorted(sender.names) == sorted([nightly["task"], hourly["task"]])
 
 
 def test_beat_runs_by_this_clock() -> None:

@@ -198,7 +198,7 @@ class Clock(PersistentScheduler):
             return
         self._has_recalled = True
         for entry in self.schedule.values():
-            if ended := recorded.ended.get(entry.task):
+            if ended := recorded.ended.get(str(entry.task)):
                 entry.last_run_at = datetime.fromtimestamp(ended, UTC)
         # Has `tick` sort the entries again.
         self._heap = None

@@ -8,6 +8,7 @@ and no error shows it.
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ Result = TypeVar("Result")
 CONNECT_SECONDS = 2.0
 # A node that failed is tried last for this long, so that not every request waits for its timeout again.
 _BACKOFF_SECONDS = 10.0
+# The number of requests and checks of which the failed ones are counted; checks alone take a minute for them.
+_RECENT = 20
 # A node that returned an invalid response leaves the rotation for this long, unless too few others are left.
 _WRONG_SECONDS = 60.0
 MAX_BATCH = 200
@@ -99,6 +102,7 @@ class Node:
         # The node's last invalid response, and until when it keeps the node out of the rotation.
         self._wrong, self._wrong_until = "", 0.0
         self._is_failing = False
+        self._failed: deque[bool] = deque(maxlen=_RECENT)
         # Why the node did not respond the last time.
         self._away = ""
 
@@ -224,7 +228,8 @@ class Node:
         fault = self.fault or (f"no response: {self._away}" if self.guard.is_open else "")
         fault = fault or (f"invalid response: {self._wrong}" if self.is_wrong else "")
         age = None if self.head is None else max(0.0, clock.now().timestamp() - self.head.timestamp)
-        return NodeHealth(self.name, fault, age)
+        recent = list(self._failed)
+        return NodeHealth(self.name, fault, age, sum(recent) / _RECENT if recent else 0.0)
 
     @contextmanager
     def _place(self) -> Iterator[None]:
@@ -333,11 +338,14 @@ class Node:
             yield
         except HttpFault as fault:
             self._away = str(fault)
+            self._failed.append(True)
             self.guard.failed()
             raise
         except NodeFault:
+            self._failed.append(True)
             self.guard.responded()
             raise
+        self._failed.append(False)
 
     def _timed(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:
         self._thread.method = calls[0].method

@@ -250,12 +250,14 @@ class NodeHealth:
     """
     A node's host, and why it is out of the rotation; `fault` is empty while it is in it.
 
-    The age of the newest block is computed from the last check; None before the first check.
+    The age of the newest block is computed from the last check; None before the first check. `failed_share` is the part
+    of the last requests and checks that failed, from 0 to 1.
     """
 
     name: str
     fault: str
     head_age_seconds: float | None = None
+    failed_share: float = 0.0
 
 
 class SendKind(Enum):

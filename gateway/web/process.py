@@ -6,6 +6,7 @@ checks of host and scheme, because orchestrators probe a container by its addres
 """
 
 import json
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -41,6 +42,8 @@ _PARTS = (THREADS, _DATABASE, _WRITES, _NODES, "quorum", "relay-worker", _SIGNER
 _NO_DATABASE: Faults = {_DATABASE: "does not respond"}
 # PostgreSQL counts as available for this time after its last response to any thread, also while it is slow.
 _SEEN_SECONDS = 5.0
+# The share of requests that fail at every node.
+_MOST_FAILED = 0.5
 
 
 def register(check: Check) -> Check:
@@ -98,8 +101,11 @@ def faults() -> Faults:
     finally:
         if not connection.in_atomic_block:
             connection.close()
-    if all(node.fault for node in get_chain_client().nodes()):
+    nodes = [node for node in get_chain_client().nodes() if not node.fault]
+    if not nodes:
         found[_NODES] = "no node responds correctly"
+    elif math.prod(node.failed_share for node in nodes) > _MOST_FAILED:
+        found[_NODES] = "most requests to nodes fail"
     if settings.RELAY_SIGNER == "remote" and not remote_signer().responds():
         found[_SIGNER] = "does not respond"
     if recent_calls.are_turned_away:

@@ -254,6 +254,21 @@ def test_checks_find_a_recovered_node(make: Any, caplog: pytest.LogCaptureFixtur
     assert setting.client.head().number == 1_000
 
 
+def test_the_share_of_failed_requests_and_checks_is_known_and_falls_again(make: Any) -> None:
+    setting = make(1)
+    truth = setting.truths[0]
+    for number in range(20):
+        truth.status = 429 if number % 3 else 200
+        setting.faults()
+    (node,) = setting.client.nodes()
+    assert node.failed_share == 13 / 20
+    truth.status = 200
+    for _ in range(20):
+        setting.faults()
+    (node,) = setting.client.nodes()
+    assert node.failed_share == 0
+
+
 def test_two_nodes_of_one_host_have_two_names_and_no_key() -> None:
     client = JsonRpcChainClient(
         ["https://user:pass@rpc.example/key-1", "https://rpc.example/key-2"], timeout_seconds=1

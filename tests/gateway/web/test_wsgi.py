@@ -160,6 +160,24 @@ def test_a_process_without_any_node_is_not_ready(working: None, monkeypatch: pyt
     assert list(missing()) == ["nodes"]
 
 
+def test_nodes_that_together_refuse_most_requests_are_named(
+    working: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*shares: float) -> None:
+        nodes = [NodeHealth(str(place), "", 3.0, share) for place, share in enumerate(shares)]
+        monkeypatch.setattr(get_chain_client(), "nodes", lambda: nodes)
+
+    refuse(0.65)
+    assert missing() == {"nodes": "most requests to nodes fail"}
+    # The second one gets what the first one refuses.
+    refuse(0.65, 0.65)
+    assert missing() == {}
+    refuse(1.0, 0.0)
+    assert missing() == {}
+    refuse(0.8, 0.8)
+    assert list(missing()) == ["nodes"]
+
+
 def test_empty_relayers_are_named_and_full_ones_are_no_fault(working: None) -> None:
     Relayer.objects.update(next_account_nonce=1_000, mined_account_nonce=0)
     assert missing() == {}

@@ -15,6 +15,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -24,6 +25,7 @@ from unfold.admin import ModelAdmin, TabularInline
 
 from gateway.admin import columns
 from gateway.admin.mixins import Audited
+from gateway.common.fields import ClockField
 
 
 def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
@@ -127,6 +129,11 @@ def _own_names(page: "StaffAdmin[Any]") -> list[str]:
     return [name for name in page.list_display if isinstance(name, str) and name in own]
 
 
+def _is_time_of_creation(field: models.Field[Any, Any]) -> bool:
+    """Return whether a column has the time at which its row is stored, by the clock or the database."""
+    return isinstance(field, ClockField) or isinstance(field.db_default, Now)
+
+
 class StaffAdmin(Audited, _Admin[_Row]):
     """Rows that staff can edit; every change is logged."""
 
@@ -170,10 +177,12 @@ class StaffAdmin(Audited, _Admin[_Row]):
         return changes
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the fields of a row's page; for a new row, only editable ones."""
+        """Return the fields of a row's page; for a new row, only those that staff fill in."""
         fields = super().get_fields(request, obj)
-        computed = set(self.get_readonly_fields(request)) if obj is None else set()
-        return [name for name in fields if name not in computed]
+        if obj is not None:
+            return fields
+        not_asked = {field.name for field in self.opts.concrete_fields if _is_time_of_creation(field)}
+        return [name for name in fields if name not in not_asked.union(self.get_readonly_fields(request))]
 
     def find_rows(self, rows: QuerySet[_Row], term: str) -> QuerySet[_Row] | None:
         """Return the rows that match the term, or None to use `search_fields`."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import schemathesis
@@ -22,6 +23,7 @@ from django.conf import settings as settings_of_django
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, connection, transaction
+from django.test import Client
 from django.utils import timezone
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -41,14 +43,18 @@ from gateway.chain.signing import get_signer
 from payments.stripe import set_billing_client
 from relay.models import RelayTransaction
 from relay.services.fleet import relayers
+from sponsors.models import Member
 from tests.credits.rows import query
 from tests.docs.pages import DOCS
 from tests.earnings.ad_networks import SLUGS, set_up
 from tests.examples import resolved
 from tests.factories import UserFactory
+from tests.gateway import hostile
+from tests.gateway.hostile import Hostile
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.portal.history_rows import earned, relayed
+from tests.sponsors.sponsorships import make_sponsor
 from tests.users.forged_tokens import forged_token
 from tests.users.trusted import trust_code
 from users.models import SignInSession, User
@@ -310,6 +316,45 @@ def test_every_operation_shows_each_token_only_its_own_data(world: World) -> Non
         cases = max(1, CASES // (20 * len(OPERATIONS)))
         sender.send(operation, GenerationMode.POSITIVE, tokens=tokens, cases=cases)
     print(sum(sender.codes.values()), "requests:", dict(sender.codes.most_common()))  # noqa: T201
+
+
+@pytest.mark.timeout(max(900, CASES))
+def test_a_part_that_is_hard_to_handle_causes_no_internal_error(world: World) -> None:
+    sponsor = make_sponsor()
+    Member.objects.create(sponsor=sponsor, user=world.person.user, role=Member.Role.OWNER)
+    existing = {
+        "name": [sponsor.slug],
+        "network": [path["network"] for path in world.paths],
+        "token": [path["token"] for path in world.paths],
+        "transaction_hash": world.person.hashes,
+        "address": [world.person.profile.profile_address],
+        "session_id": [str(uuid4())],
+    }
+    client = Client(raise_request_exception=False)
+    token = f"Bearer {world.person.token()}"
+    statuses: Counter[int] = Counter()
+    for _ in range(max(1, CASES // 100)):
+        for request in hostile.requests(_DESCRIPTION, existing):
+            with _forgotten():
+                response = client.generic(
+                    request.method,
+                    request.path,
+                    request.body,
+                    hostile.JSON,
+                    query_params=None,
+                    QUERY_STRING=request.query,
+                    headers={"Authorization": token, **request.headers},
+                )
+            assert response.status_code != 500, request
+            assert response.status_code < 400 or _is_problem(request, response), (request, response)
+            statuses[response.status_code] += 1
+    print(sum(statuses.values()), "requests:", dict(statuses.most_common()))  # noqa: T201
+
+
+def _is_problem(request: Hostile, response: Any) -> bool:
+    # Ad networks read plain text.
+    kind = "text/plain" if "/postbacks/" in request.path else "application/problem+json"
+    return request.method == "HEAD" or response["content-type"].startswith((kind, "application/problem+json"))
 
 
 def _cases_each() -> int:

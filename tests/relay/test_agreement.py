@@ -20,9 +20,9 @@ from eth_account import Account
 
 from credits.queries import balance_of
 from credits.services import entries
+from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import ControllerPlan, Profile
 from gateway.chain.client import set_chain_client
-from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.common.errors import DomainError
 from gateway.staff.pauses import is_paused, switch
 from relay.models import RelayTransaction
@@ -132,7 +132,7 @@ def _execute(user: User, prepared: PreparedCall, key: str, draft: Draft, now: da
             caller=caller_of(user),
             call=replace(prepared.call, signature=signature),
             now=now,
-            quote_id=prepared.quote and prepared.quote.pk,
+            quote_id=None if prepared.quote is None else prepared.quote.pk,
             sponsor=draft.sponsor,
         )
     except DomainError as refusal:

@@ -3,6 +3,16 @@
 from gateway.common.errors import DomainError
 
 
+def is_lasting(error: DomainError) -> bool:
+    """Return whether the same request would be refused again."""
+    return not error.retryable and error.retry_after is None
+
+
+def reason_of(error: DomainError) -> str:
+    """Return Stripe's reason for a refusal, else the error's code."""
+    return str(error.members.get("reason", error.code))
+
+
 class StaleSnapshot(Exception):
     """A newer response of Stripe is stored and ours differs: fetch again. Internal; never shown to callers."""
 
@@ -24,6 +34,17 @@ class BillingRefused(DomainError):
     """The payment provider refused the request for `reason`; a retry will not help. Give support the `requestId`."""
 
     code, title, status = "billing-refused", "The payment provider refused the request", 422
+
+
+class AddressRequired(BillingRefused):
+    """
+    Tax depends on the payer's address, and Stripe has none, or does not know the place. Nothing was charged.
+
+    Send the user to the page of `cardPage`, which asks for a card and the address. Then repeat the request; a purchase
+    needs a new `Idempotency-Key`.
+    """
+
+    code, title = "address-required", "Your address is required"
 
 
 class PaymentMethodRequired(DomainError):
@@ -62,10 +83,23 @@ class AmountTooLarge(DomainError):
     code, title, status = "amount-too-large", "The amount is too large", 400
 
 
-class CurrencyFixed(DomainError):
-    """The currency of a live subscription, `currency`, is fixed. Cancel the subscription to pay in another currency."""
+class CurrencyFixed(BillingRefused):
+    """
+    Stripe charges a customer in one currency at a time: `currency`, that of the live subscription.
+
+    Pay in it, or cancel the subscription to pay in another one.
+    """
 
     code, title, status = "currency-fixed", "The currency cannot change now", 409
+
+    @classmethod
+    def to(cls, currency: str) -> "CurrencyFixed":
+        """Return the error with the next step in words."""
+        name = currency.upper()
+        detail = (
+            f"You pay in {name} while you have a subscription in {name}. Choose {name}, or cancel it first."
+        )
+        return cls(detail, currency=currency)
 
 
 class NoSubscription(DomainError):
@@ -87,7 +121,7 @@ class PurchaseDiffers(DomainError):
 
 
 class PurchaseClosed(DomainError):
-    """The purchase was voided: not paid within a day, or replaced by a later one. Use a new `Idempotency-Key`."""
+    """The purchase was voided: refused, not paid within a day, or replaced. Use a new `Idempotency-Key`."""
 
     code, title, status = "purchase-closed", "The purchase was voided", 409
 

@@ -30,6 +30,12 @@ def monthly_amount_of(user: User) -> Decimal:
     return Decimal(amount_minor) / MINOR_UNITS
 
 
+def fixed_currency_of(user: User) -> str | None:
+    """Return the currency of the user's live subscription, in which alone Stripe charges the user; None without one."""
+    live = Subscription.objects.live().filter(user_id=user.pk).kept_first()
+    return live.values_list("currency", flat=True).first()
+
+
 def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
     """
     Return when the amount of `monthly_amount_of` is first charged; None if the current period paid it, or none will.

@@ -23,7 +23,7 @@ from payments.api.purchase_serializers import (
 )
 from payments.api.serializers import DEFAULT_CURRENCY
 from payments.models import AutoTopUp, Payout, Purchase
-from payments.queries import offered_packs, rates_in_force
+from payments.queries import fixed_currency_of, offered_packs, rates_in_force
 from payments.services import purchases, top_ups
 from payments.services.purchases import Order
 from payments.services.top_ups import Terms
@@ -49,7 +49,7 @@ class PurchasesViewSet(ViewSet):
     )
     @action(detail=False, methods=["get"], url_path="packs")
     def packs(self, request: ProfileRequest) -> Response:
-        return Response(_offer(), headers=PRIVATE)
+        return Response(_offer(request.user), headers=PRIVATE)
 
     @extend_schema(
         operation_id="purchaseCredits",
@@ -94,8 +94,14 @@ class PurchasesViewSet(ViewSet):
         return Response(TopUpSerializer(_top_up_of(request.user)).data, headers=PRIVATE)
 
 
-def _offer() -> dict[str, Any]:
-    rates = {row.currency: row.rate for row in rates_in_force(now=clock.now()) if row.rate is not None}
+def _offer(user: User) -> dict[str, Any]:
+    """Return what this user can buy."""
+    fixed = fixed_currency_of(user)
+    rates = {
+        row.currency: row.rate
+        for row in rates_in_force(now=clock.now())
+        if row.rate is not None and fixed in {None, row.currency}
+    }
     return {
         "packs": [
             {

@@ -46,6 +46,7 @@ UPSERT = problem_responses(
     errors.AmountTooSmall,
     errors.AmountTooLarge,
     errors.CurrencyFixed,
+    errors.AddressRequired,
     errors.PaymentMethodRequired,
     errors.CardDeclined,
     errors.AuthenticationRequired,
@@ -68,6 +69,8 @@ _PURCHASE: tuple[type[DomainError], ...] = (
     errors.AmountTooSmall,
     errors.AmountTooLarge,
     errors.RateMissing,
+    errors.CurrencyFixed,
+    errors.AddressRequired,
     errors.PaymentMethodRequired,
     errors.CardDeclined,
     errors.AuthenticationRequired,
@@ -87,6 +90,7 @@ SET_TOP_UP = problem_responses(
     errors.AmountTooSmall,
     errors.AmountTooLarge,
     errors.RateMissing,
+    errors.CurrencyFixed,
     errors.PaymentMethodRequired,
 )
 
@@ -116,6 +120,8 @@ subscription with one item.
 * If a renewal could not be collected (`past_due`, `unpaid`), its open invoice is retried with the newest card.
 * 402 `payment-method-required`: there is no card yet. 402 `card-declined`: see `declineCode`. 402
   `authentication-required`: confirm the payment with `clientSecret`, then repeat the request.
+* 422 `address-required`: tax depends on the payer's address; let the user save a card with it on the page of
+  `createCardPage`, then repeat the request.
 """.strip()
 
 REPORT_DESCRIPTION = """
@@ -154,7 +160,8 @@ DELETE, send `?cancelImmediately=true` or `false` in the query; if both are sent
 """.strip()
 
 PACKS_DESCRIPTION = """
-Returns the packs that `purchaseCredits` sells, and the currencies in which it sells any other amount.
+Returns the packs that the user can buy by `purchaseCredits`, and the currencies for any other amount. While the user
+has a subscription, these are of its currency alone, because Stripe charges a customer in one currency at a time.
 """.strip()
 
 PURCHASE_DESCRIPTION = """
@@ -164,6 +171,8 @@ captured last pays. `totalQuota`, `resetDate` and `isSubscriber` stay as they ar
 * Send a new `Idempotency-Key` for each purchase, and the same one with every repeat of it: the card is charged once.
 * 402 `payment-method-required`, `card-declined`: capture a card, then repeat. 402 `authentication-required`: confirm
   the payment with `clientSecret`, then repeat; a confirmed payment gives its credits even without that.
+* 409 `currency-fixed`: pay in the currency of the subscription. 422 `address-required`: tax depends on the payer's
+  address; let the user save a card with it on the page of `createCardPage`, then repeat with a new key.
 * A user has one unpaid purchase: a new key replaces it, and it is voided after 23 hours (409 `purchase-closed`).
 * A refund or a dispute takes the credits back.
 """.strip()
@@ -176,7 +185,8 @@ them back from the sponsor, which may leave it below zero.
 
 TOP_UP_DESCRIPTION = """
 Automatic top-up buys a pack within a minute after fewer than `threshold` credits are available, at most once in 10
-minutes and for at most `monthlyLimit` a month. It needs the user's consent, whose text is stored. If the card is
+minutes and for at most `monthlyLimit` a month. A pack must give at least `threshold` credits, so that one purchase is
+enough. It needs the user's consent, whose text is stored. If the card is
 declined or asks for the holder, it pauses (`pausedReason`) until the user consents again. The webhook `credits.top-up`
 reports every purchase.
 """.strip()
@@ -214,6 +224,8 @@ REPORT_EXAMPLES = [
             "status": "past_due",
             "currency": "usd",
             "subscriptionCost": 2550,
+            "interval": "month",
+            "isInvoiced": False,
             "paidCost": None,
             "nextCost": 2550,
             "nextCostAt": 1_798_675_200,

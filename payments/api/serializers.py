@@ -120,7 +120,16 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     )
     currency = serializers.CharField(source="subscription.currency")
     subscriptionCost = serializers.IntegerField(
-        source="subscription.amount_minor", help_text="Monthly amount, also while the subscription is ending."
+        source="subscription.amount_minor",
+        help_text="Amount for each `interval`, also while the subscription is ending.",
+    )
+    interval = serializers.CharField(
+        source="subscription.interval",
+        help_text="`month`; staff can arrange others at Stripe, such as `year` or `3 months`.",
+    )
+    isInvoiced = serializers.BooleanField(
+        source="subscription.is_invoiced",
+        help_text="Stripe sends invoices to be paid on their pages, and charges no card.",
     )
     paidCost = serializers.IntegerField(
         source="paid_minor",
@@ -162,8 +171,10 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
         source="next_step",
         help_text="`nothing`; `confirm`: confirm the payment with `clientSecret`; `capture-card`: capture a card "
         "with a setup intent, then call upsertSubscription; `pay`: call upsertSubscription; `subscribe`: "
-        "start a new subscription. `refunded`, `disputed` and `not-paid` are the reason why the current period "
-        "gives no credits: call upsertSubscription to buy a month.",
+        "start a new subscription; `complete-address`: capture a card with the full address by createCardPage, "
+        "which also pays the waiting invoice; `pay-invoice`: open the `pageUrl` of the open invoice. `refunded`, "
+        "`disputed` and `not-paid` are the reason why the current period gives no credits: call "
+        "upsertSubscription to buy a month.",
     )
     latestInvoice = serializers.ChoiceField(
         ["", *Settlement.values],

@@ -72,9 +72,7 @@ class Purchase(models.Model):
     # Empty until the response to the invoice's creation is stored.
     stripe_invoice_id = models.CharField(max_length=255, blank=True, default="")
     status = models.CharField(max_length=4, choices=Status, default=Status.OPEN)
-    failure_code = models.CharField(
-        max_length=40, blank=True, default="", help_text="Why an automatic purchase failed."
-    )
+    failure_code = models.CharField(max_length=40, blank=True, default="", help_text="Why it was not paid.")
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
 
@@ -123,6 +121,8 @@ class AutoTopUp(models.Model):
         CARD_DECLINED = "card-declined"
         AUTHENTICATION_REQUIRED = "authentication-required"
         PAYMENT_METHOD_REQUIRED = "payment-method-required"
+        CURRENCY_FIXED = "currency-fixed"
+        ADDRESS_REQUIRED = "address-required"
         BILLING_REFUSED = "billing-refused"
         NO_CREDITS = "no-credits"
         PACK_CHANGED = "pack-changed"

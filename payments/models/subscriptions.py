@@ -1,12 +1,13 @@
 """Subscriptions, written only from data just read from Stripe."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Case, Q, When
 
+from gateway.common import clock
 from payments.models.payouts import Payout
 
 
@@ -14,6 +15,8 @@ class Settlement(models.TextChoices):
     """How an invoice was settled, or why it was not."""
 
     WAITING = "waiting", "waits to be collected"
+    ADDRESS_MISSING = "address-missing", "waits for the customer's address, on which tax depends"
+    STUCK = "stuck", "could not be finalized by Stripe"
     COLLECTED = "collected", "paid by card"
     BALANCE = "balance", "paid from the customer's balance"
     CREDIT_NOTE = "credit-note", "settled by a credit note"
@@ -24,9 +27,14 @@ class Settlement(models.TextChoices):
     UNCOLLECTIBLE = "uncollectible", "written off"
 
     @classmethod
+    def waiting(cls) -> "set[Settlement]":
+        """Return the states of an invoice that is not settled."""
+        return {cls.WAITING, cls.ADDRESS_MISSING, cls.STUCK}
+
+    @classmethod
     def without_money(cls) -> "set[Settlement]":
         """Return the ways to settle an invoice without money reaching Stripe, now or later."""
-        return {*cls} - {cls.WAITING, cls.COLLECTED}
+        return {*cls} - cls.waiting() - {cls.COLLECTED}
 
     @classmethod
     def unpaid(cls) -> "set[Settlement]":
@@ -70,13 +78,26 @@ class Subscription(models.Model):
     OVERDUE = (Status.PAST_DUE, Status.UNPAID)
     # An open invoice can be collected with the owner's card.
     COLLECTABLE = (Status.INCOMPLETE, *OVERDUE)
+    # Stripe finalizes a draft within 72 hours and then collects it, so one that waits longer needs a person.
+    WAITS_AT_MOST = timedelta(days=4)
+    # The interval of the subscriptions that the service makes.
+    MONTHLY = "month"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="subscriptions")
     customer = models.ForeignKey("payments.Customer", models.PROTECT, related_name="subscriptions")
     stripe_subscription_id = models.CharField(max_length=255, unique=True)
     stripe_item_id = models.CharField(max_length=255, db_index=True)
     status = models.CharField(max_length=20, choices=Status)
-    amount_minor = models.BigIntegerField(help_text="Amount per month, in minor units.")
+    amount_minor = models.BigIntegerField(help_text="Amount per interval, in minor units.")
+    interval = models.CharField(
+        max_length=16,
+        default=MONTHLY,
+        db_default=MONTHLY,
+        help_text="The time that the amount is for: month, year, 3 months.",
+    )
+    is_invoiced = models.BooleanField(
+        default=False, db_default=False, help_text="Stripe sends invoices to be paid, and charges no card."
+    )
     currency = models.CharField(max_length=3)
     current_period_start = models.DateTimeField()
     current_period_end = models.DateTimeField()
@@ -127,13 +148,24 @@ class Subscription(models.Model):
         running = self.payouts.filter(period_start__lte=now, period_end__gt=now)
         return list(running.order_by("period_start", "pk"))
 
+    def stuck_invoice(self, now: datetime) -> Settlement | None:
+        """Return the state of an unpaid invoice that Stripe will not collect by itself, though all looks active."""
+        if self.status != self.Status.ACTIVE or self.is_resting:
+            return None
+        if self.latest_invoice in {Settlement.ADDRESS_MISSING, Settlement.STUCK}:
+            return Settlement(self.latest_invoice)
+        waits_too_long = now - self.current_period_start > self.WAITS_AT_MOST
+        if self.latest_invoice == Settlement.WAITING and (self.is_invoiced or waits_too_long):
+            return Settlement.WAITING
+        return None
+
     def outlook(self) -> str:
         """Return the next event of the subscription in words, for staff."""
         if self.status in self.ENDED:
             return "has ended"
         if self.status in self.COLLECTABLE:
             return "waits for a payment by the owner"
-        return f"{self._next()}{self._unpaid_month()}"
+        return f"{self._next()}{self._terms()}{self._unpaid_month()}"
 
     def _next(self) -> str:
         if self.is_resting:
@@ -147,8 +179,16 @@ class Subscription(models.Model):
             self.Status(self.status), "renews"
         )
 
+    def _terms(self) -> str:
+        """Return in words what staff have set at Stripe, other than a monthly price that a card pays."""
+        interval = "" if self.interval == self.MONTHLY else f", by the {self.interval}"
+        return f"{interval}{', by invoices that the owner pays' if self.is_invoiced else ''}"
+
     def _unpaid_month(self) -> str:
         """Return in words how the latest invoice was settled without a payment, so that it paid out no credits."""
+        stuck = self.stuck_invoice(clock.now())
+        if stuck is not None:
+            return f"; the latest invoice is not collected: {stuck.label}"
         if self.status != self.Status.ACTIVE or self.latest_invoice not in Settlement.without_money():
             return ""
         return f"; no credits for the latest invoice: {self.get_latest_invoice_display()}"

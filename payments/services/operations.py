@@ -19,7 +19,7 @@ from django.db.models import F
 
 from gateway.common.errors import DomainError
 from gateway.common.tasks import Sweep
-from payments.errors import BillingInProgress, BillingUnavailable
+from payments.errors import BillingInProgress, BillingUnavailable, is_lasting, reason_of
 from payments.models import BillingOperation, Customer
 from payments.services import synchronisation
 from payments.stripe import get_billing_client
@@ -84,7 +84,7 @@ def _finish_abandoned(operation: BillingOperation, *, now: datetime) -> None:
     try:
         _resume(operation=operation, now=now)
     except DomainError as error:
-        if error.retryable:
+        if not is_lasting(error):
             raise
 
 
@@ -150,8 +150,8 @@ def _closed_if_refused(*, operation: BillingOperation, now: datetime) -> Iterato
     try:
         yield
     except DomainError as error:
-        if not error.retryable:
-            refuse(operation=operation, code=error.code, now=now)
+        if is_lasting(error):
+            refuse(operation=operation, reason=reason_of(error), now=now)
         raise
 
 
@@ -160,9 +160,9 @@ def finish(*, operation: BillingOperation, outcome: str, now: datetime) -> None:
     _close(operation, _Status.DONE, outcome, now)
 
 
-def refuse(*, operation: BillingOperation, code: str, now: datetime) -> None:
+def refuse(*, operation: BillingOperation, reason: str, now: datetime) -> None:
     """Mark the operation as refused by Stripe, so that a later repeat is a new operation."""
-    _close(operation, _Status.REFUSED, code, now)
+    _close(operation, _Status.REFUSED, reason, now)
 
 
 def _close(operation: BillingOperation, status: _Status, outcome: str, now: datetime) -> None:
@@ -191,12 +191,17 @@ def resume_abandoned(*, now: datetime) -> int:
 
 
 def _resume(*, operation: BillingOperation, now: datetime) -> None:
-    """Send the command again with its key; if Stripe may have forgotten the key, read Stripe's state instead."""
+    """
+    Send the command again with its key; if Stripe may have forgotten the key, read Stripe's state instead.
+
+    An operation that old is closed also if Stripe refuses that read, since it would block every later change.
+    """
     BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
     if has_expired_key(operation=operation, now=now):
-        if operation.kind != _Kind.CREATE_CUSTOMER:
-            _sync_subscriptions_of(operation.user_id, now=now)
-        refuse(operation=operation, code="abandoned", now=now)
+        with _closed_if_refused(operation=operation, now=now):
+            if operation.kind != _Kind.CREATE_CUSTOMER:
+                _sync_subscriptions_of(operation.user_id, now=now)
+        refuse(operation=operation, reason="abandoned", now=now)
     elif operation.kind == _Kind.CREATE_CUSTOMER:
         create_customer(operation=operation, now=now)
     else:

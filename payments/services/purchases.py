@@ -6,17 +6,19 @@ Purchases of credits: a pack or an amount, paid at once by a one-off invoice at 
 3. A repeat with the same key tries to collect the same invoice again, until it is paid.
 
 A process that dies in between leaves an open purchase: a repeat continues it, the webhook pays it out if it was paid,
-and `close_unpaid` voids it after a day.
+and `close_unpaid` voids it after a day. If Stripe refuses for good, the purchase ends with Stripe's reason, so that it
+blocks no later one.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from django.db import IntegrityError, transaction
 
+from gateway.common.errors import DomainError
 from gateway.common.tasks import Sweep
 from payments.amounts import payout_credits
 from payments.errors import (
@@ -25,12 +27,16 @@ from payments.errors import (
     BillingRefused,
     BillingUnavailable,
     CardDeclined,
+    CurrencyFixed,
     PaymentMethodRequired,
     PurchaseClosed,
     PurchaseDiffers,
     UnknownPack,
+    is_lasting,
+    reason_of,
 )
 from payments.models import AutoTopUp, CreditPack, Customer, PayoutRate, Purchase
+from payments.queries import fixed_currency_of
 from payments.services import synchronisation
 from payments.services.customers import with_customer
 from payments.services.operations import KEY_LIFETIME
@@ -93,7 +99,8 @@ def buy(*, user: User, order: Order, key: str, now: datetime) -> Purchase:
     Buy credits; a repeat with the same key buys nothing more.
 
     Raises:
-        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing: the order is not possible.
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing, CurrencyFixed: the order is not possible.
+        BillingRefused: Stripe refuses it for good, so the purchase was voided; `AddressRequired` names the next step.
         PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now; retry with the same key.
         PurchaseDiffers, PurchaseClosed: the key belongs to another order, or to a purchase that was voided.
         BillingInProgress: Stripe is still processing the payment, or an earlier purchase was paid just now.
@@ -103,19 +110,22 @@ def buy(*, user: User, order: Order, key: str, now: datetime) -> Purchase:
         raise PurchaseDiffers("The key was used for another purchase. Use a new key.")
     if known is not None and known.status == _Status.PAID:
         return known
-    check_order(order, now=now)
+    check_order(order, user=user, now=now)
     return with_customer(
         user=user, now=now, act=partial(_buy, user=user, order=order, key=key, known=known, now=now)
     )
 
 
-def check_order(order: Order, *, now: datetime) -> None:
+def check_order(order: Order, *, user: User, now: datetime) -> None:
     """
-    Refuse an order that cannot be charged, or would give no credits.
+    Refuse an order that this user cannot pay, or that would give no credits.
 
     Raises:
-        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing: the reason.
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing, CurrencyFixed: the reason.
     """
+    fixed = fixed_currency_of(user)
+    if fixed not in {None, order.currency}:
+        raise CurrencyFixed.to(fixed)
     check_sellable(request=SubscriptionRequest(order.amount_minor, order.currency, False))
     rate_in_force(currency=order.currency, at=now)
 
@@ -133,7 +143,7 @@ def _buy(
     if known.status == _Status.PAID:
         return known
     if known.status == _Status.VOID:
-        raise PurchaseClosed("This purchase was not paid in time, or was replaced. Use a new key.")
+        raise PurchaseClosed("This purchase was refused, not paid in time, or replaced. Use a new key.")
     return collect(known, now=now)
 
 
@@ -202,6 +212,7 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
         CardDeclined, AuthenticationRequired, PaymentMethodRequired: the card cannot pay now.
         BillingInProgress: Stripe is still processing the payment.
         PurchaseClosed: the invoice was voided.
+        DomainError: Stripe refuses for good; the purchase was voided.
     """
     invoice_id = _invoice_of(purchase, now=now)
     require_card(purchase.customer)
@@ -209,9 +220,10 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
         if may_pay():
             get_billing_client().pay_invoice(invoice_id=invoice_id)
         read(purchase, now=now)
-    except BillingRefused:
+    except BillingRefused as refusal:
         purchase.refresh_from_db()  # A concurrent request may have voided it.
-        if purchase.status != _Status.VOID:
+        is_ours = purchase.status == _Status.OPEN
+        if is_ours and end(purchase, now=now, failure_code=reason_of(refusal)).status == _Status.VOID:
             raise
     if purchase.status == _Status.PAID:
         return purchase
@@ -232,13 +244,18 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
 def _invoice_of(purchase: Purchase, *, now: datetime) -> str:
     """Return the id of the purchase's invoice at Stripe; create the invoice on the first call."""
     if not purchase.stripe_invoice_id:
-        purchase.stripe_invoice_id = get_billing_client().create_purchase(
-            customer_id=purchase.customer.stripe_customer_id,
-            amount_minor=purchase.amount_minor,
-            currency=purchase.currency,
-            key=str(purchase.pk),
-            has_expired_key=now - purchase.created_at > KEY_LIFETIME,
-        )
+        try:
+            purchase.stripe_invoice_id = get_billing_client().create_purchase(
+                customer_id=purchase.customer.stripe_customer_id,
+                amount_minor=purchase.amount_minor,
+                currency=purchase.currency,
+                key=str(purchase.pk),
+                has_expired_key=now - purchase.created_at > KEY_LIFETIME,
+            )
+        except DomainError as error:
+            if is_lasting(error):
+                _void(purchase, failure_code=reason_of(error), now=now)
+            raise
         Purchase.objects.filter(pk=purchase.pk, stripe_invoice_id="").update(
             stripe_invoice_id=purchase.stripe_invoice_id
         )
@@ -266,16 +283,31 @@ def end(purchase: Purchase, *, now: datetime, failure_code: str = "") -> Purchas
 
     `failure_code` is stored if the purchase was not paid.
     """
-    if not synchronisation.note_if_deleted(customer=purchase.customer, now=now):
-        # If the response to the invoice's creation was lost, `_invoice_of` finds the invoice.
-        get_billing_client().void_invoice(invoice_id=_invoice_of(purchase, now=now))
-        with suppress(BillingRefused):  # A draft was deleted, so there is nothing to read.
-            read(purchase, now=now)
-    unpaid = Purchase.objects.filter(pk=purchase.pk).exclude(status=_Status.PAID)
-    unpaid.filter(status=_Status.OPEN).update(status=_Status.VOID, finished_at=now)
-    unpaid.update(failure_code=failure_code)
+    # Nothing more can be done at Stripe after a lasting refusal. A payment that arrives all the same is paid out.
+    with _lasting_refusals_ignored():
+        if not synchronisation.note_if_deleted(customer=purchase.customer, now=now):
+            # If the response to the invoice's creation was lost, `_invoice_of` finds the invoice.
+            get_billing_client().void_invoice(invoice_id=_invoice_of(purchase, now=now))
+            read(purchase, now=now)  # Refused after a draft was deleted.
+    _void(purchase, failure_code=failure_code, now=now)
     purchase.refresh_from_db()
     return purchase
+
+
+@contextmanager
+def _lasting_refusals_ignored() -> Iterator[None]:
+    try:
+        yield
+    except DomainError as error:
+        if not is_lasting(error):
+            raise
+
+
+def _void(purchase: Purchase, *, failure_code: str, now: datetime) -> None:
+    unpaid = Purchase.objects.filter(pk=purchase.pk).exclude(status=_Status.PAID)
+    unpaid.filter(status=_Status.OPEN).update(status=_Status.VOID, finished_at=now)
+    if failure_code:
+        unpaid.update(failure_code=failure_code[:40])
 
 
 def close_unpaid(*, now: datetime) -> int:

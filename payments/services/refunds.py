@@ -22,7 +22,7 @@ from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import REFUNDS, Done, Kind, RequestOutdated
 from gateway.staff.models import ApprovalRequest
 from payments.amounts import display_amount
-from payments.errors import BillingUnavailable, NotRefundable
+from payments.errors import BillingUnavailable, NotRefundable, is_lasting, reason_of
 from payments.models import Payout, Refund
 from payments.services import clawbacks
 from payments.stripe import get_billing_client
@@ -217,9 +217,8 @@ def _keep_error(waiting: QuerySet[Refund], error: DomainError, *, made: list[str
     """Store the error on the row; an error that is not retryable closes the refund."""
     done = f" Refunded before that: {' '.join(made)}." if made else ""
     waiting.update(last_error=f"{error.detail}{done}")
-    if not error.retryable:
-        reason = str(error.members.get("reason", error.code))
-        waiting.update(status=_Status.REFUSED, outcome=reason[:255], finished_at=now)
+    if is_lasting(error):
+        waiting.update(status=_Status.REFUSED, outcome=reason_of(error)[:255], finished_at=now)
 
 
 def send_pending(*, now: datetime) -> int:

@@ -14,8 +14,14 @@ from typing import TypeVar
 from django.db.models import QuerySet
 
 from gateway.common import clock
-from payments.errors import BillingInProgress, BillingRefused, PaymentMethodRequired, StaleSnapshot
-from payments.models import Customer, Payout, StripeEvent, Subscription
+from payments.errors import (
+    AddressRequired,
+    BillingInProgress,
+    BillingRefused,
+    PaymentMethodRequired,
+    StaleSnapshot,
+)
+from payments.models import Customer, Payout, Settlement, StripeEvent, Subscription
 from payments.services import clawbacks, payouts
 from payments.services.synchronisation import (
     MAX_RETRIES,
@@ -192,8 +198,10 @@ def _fetch_card(object_id: str) -> Snapshot:
     # The newest card and not that of this event: events arrive in any order, and must not restore an older card.
     client.use_newest_card(customer_id=customer_id)
     for state in client.list_subscriptions(customer_id=customer_id):
-        if state.status in Subscription.COLLECTABLE and state.latest_invoice_id:
-            with suppress(PaymentMethodRequired):  # The card was detached in the meantime.
+        waits_for_owner = state.latest_invoice in {Settlement.ADDRESS_MISSING, Settlement.STUCK}
+        if (state.status in Subscription.COLLECTABLE or waits_for_owner) and state.latest_invoice_id:
+            # The card was detached in the meantime, or came without the address that is missing.
+            with suppress(PaymentMethodRequired, AddressRequired):
                 client.pay_invoice(invoice_id=state.latest_invoice_id)
     requested_at = db_now()
     states = client.list_subscriptions(customer_id=customer_id)
@@ -245,6 +253,7 @@ EVENT_TYPES = (
     "invoice.payment_action_required",
     "invoice.voided",
     "invoice.marked_uncollectible",
+    "invoice.finalization_failed",
     "customer.deleted",
     "customer.subscription.created",
     "customer.subscription.updated",

@@ -20,6 +20,10 @@ class NextStep(StrEnum):
     CAPTURE_CARD = "capture-card"
     CONFIRM = "confirm"
     PAY = "pay"
+    # Stripe cannot collect the latest invoice before the owner has completed the address, on which tax depends.
+    COMPLETE_ADDRESS = "complete-address"
+    # Stripe charges no card: the owner pays the invoice on its page.
+    PAY_INVOICE = "pay-invoice"
     # In these cases, the current period is not paid for, and upsert buys a new month.
     REFUNDED = "refunded"
     DISPUTED = "disputed"
@@ -123,10 +127,20 @@ def _next_step(row: Subscription, state: SubscriptionState | None, *, now: datet
     if row.status in {*Subscription.ENDED, Subscription.Status.PAUSED} or row.is_resting:
         return NextStep.SUBSCRIBE
     if row.status not in Subscription.COLLECTABLE:
-        return unpaid_month(row, now=now) or NextStep.NOTHING
+        return _stuck_invoice(row, now=now) or unpaid_month(row, now=now) or NextStep.NOTHING
     if state is not None and state.payment_client_secret:
         return NextStep.CONFIRM
     return NextStep.CAPTURE_CARD if state is not None and state.decline_code else NextStep.PAY
+
+
+def _stuck_invoice(row: Subscription, *, now: datetime) -> NextStep | None:
+    """Return the way out for an invoice that Stripe will not collect by itself."""
+    stuck = row.stuck_invoice(now)
+    if stuck is None:
+        return None
+    if stuck == Settlement.ADDRESS_MISSING:
+        return NextStep.COMPLETE_ADDRESS
+    return NextStep.PAY_INVOICE if row.is_invoiced else NextStep.PAY
 
 
 def unpaid_month(row: Subscription, *, now: datetime) -> NextStep | None:

@@ -53,6 +53,7 @@ def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscr
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the request is not possible.
         PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now.
+        BillingRefused: Stripe refuses for good; `AddressRequired` names the next step.
     """
     check_sellable(request=request)
     act = partial(_upsert, user=user, request=request, now=now)
@@ -107,11 +108,11 @@ def _step(
         _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
         return None
     if state.currency != request.currency:
-        raise CurrencyFixed(f"The live subscription is in {state.currency}.", currency=state.currency)
+        raise CurrencyFixed.to(state.currency)
     changed = _change(user=user, customer=customer, state=state, request=request, now=now)
     # A month that began while collection was paused has left a draft invoice at Stripe.
     is_left_over = state.is_resting and changed.latest_invoice == Settlement.WAITING
-    if changed.status in Subscription.OVERDUE or is_left_over:
+    if changed.status in Subscription.OVERDUE or is_left_over or _is_stuck(changed, now=now):
         return _collect(customer=customer, state=changed, now=now)
     return changed
 
@@ -140,6 +141,12 @@ def _is_unpaid(state: SubscriptionState, *, now: datetime) -> bool:
     """Return whether no kept payment covers the current period, and Stripe will not collect one by itself."""
     row = Subscription.objects.get(stripe_subscription_id=state.subscription_id)
     return standing.unpaid_month(row, now=now) is not None
+
+
+def _is_stuck(state: SubscriptionState, *, now: datetime) -> bool:
+    """Return whether the latest invoice waits for the owner."""
+    row = Subscription.objects.get(stripe_subscription_id=state.subscription_id)
+    return row.stuck_invoice(now) is not None
 
 
 def _is_live(state: SubscriptionState) -> bool:
@@ -187,6 +194,12 @@ def _change(
             "The subscription bills other products, too, so its end is not ours to change. It can be cancelled "
             "immediately, which ends our part of it.",
             reason="shared-subscription",
+        )
+    if state.interval != Subscription.MONTHLY and not same_amount:
+        raise BillingRefused(
+            f"The subscription is paid by the {state.interval}, as support has arranged. Cancel it, and subscribe "
+            "again once it has ended to pay by the month.",
+            reason="other-interval",
         )
     parameters: dict[str, Any] = {
         "subscription_id": state.subscription_id,

@@ -97,6 +97,8 @@ def _fields_of(state: SubscriptionState) -> dict[str, Any]:
         "is_resting": state.is_resting,
         "rests_until": state.rests_until,
         "latest_invoice": state.latest_invoice,
+        "interval": state.interval,
+        "is_invoiced": state.is_invoiced,
         "ended_at": state.ended_at,
     }
 

@@ -17,15 +17,18 @@ from django.db.models.functions import Coalesce
 from gateway.common.errors import DomainError, InvalidRequest
 from gateway.common.tasks import Sweep
 from payments.errors import (
+    AddressRequired,
     AuthenticationRequired,
     BillingRefused,
     BillingUnavailable,
     CardDeclined,
+    CurrencyFixed,
     PaymentMethodRequired,
 )
 from payments.models import AutoTopUp, CreditPack, Customer, Payout, Purchase
 from payments.services import purchases
 from payments.services.customers import with_customer
+from payments.services.payouts import rate_in_force
 from payments.services.purchases import Order
 from users.models import User
 
@@ -53,15 +56,20 @@ def consent(*, user: User, terms: Terms, now: datetime) -> AutoTopUp:
 
     Raises:
         UnknownPack: the pack is not offered.
-        InvalidRequest: the month's limit is below the price of one pack.
+        InvalidRequest: the month's limit is below the price of one pack, or the threshold above its credits.
+        CurrencyFixed: the user has a subscription in another currency.
         PaymentMethodRequired: the user has no card.
     """
     pack = purchases.offered_pack(terms.pack)
     if terms.monthly_limit_minor < pack.amount_minor:
-        detail = f"At least the price of the pack, {pack.amount_minor}."
-        fault = {"pointer": "/monthlyLimit", "code": "min_value", "detail": detail}
-        raise InvalidRequest("Correct the field monthlyLimit.", errors=[fault])
-    purchases.check_order(Order(pack.amount_minor, pack.currency, pack), now=now)
+        raise _invalid("monthlyLimit", "min_value", f"At least the price of the pack, {pack.amount_minor}.")
+    purchases.check_order(Order(pack.amount_minor, pack.currency, pack), user=user, now=now)
+    gives = purchases.credits_of(pack, rate_in_force(currency=pack.currency, at=now))
+    if terms.threshold > gives:
+        # Every purchase would leave the balance below the threshold, and so lead to another one.
+        raise _invalid(
+            "threshold", "max_value", f"At most the {gives:,} credits of the pack, or choose a larger pack."
+        )
     with_customer(user=user, now=now, act=purchases.require_card)
     with transaction.atomic(durable=True):
         # The lock serialises two consents of one user.
@@ -78,6 +86,11 @@ def consent(*, user: User, terms: Terms, now: datetime) -> AutoTopUp:
             consent=terms.consent,
             consented_at=now,
         )
+
+
+def _invalid(field: str, code: str, detail: str) -> InvalidRequest:
+    fault = {"pointer": f"/{field}", "code": code, "detail": detail}
+    return InvalidRequest(f"Correct the field {field}.", errors=[fault])
 
 
 def withdraw(*, user: User, now: datetime) -> None:
@@ -199,6 +212,8 @@ _REASONS: tuple[tuple[type[DomainError], _Reason], ...] = (
     (CardDeclined, _Reason.CARD_DECLINED),
     (AuthenticationRequired, _Reason.AUTHENTICATION_REQUIRED),
     (PaymentMethodRequired, _Reason.PAYMENT_METHOD_REQUIRED),
+    (CurrencyFixed, _Reason.CURRENCY_FIXED),
+    (AddressRequired, _Reason.ADDRESS_REQUIRED),
     (BillingRefused, _Reason.BILLING_REFUSED),
 )
 

@@ -82,6 +82,10 @@ class SubscriptionState:
     rests_until: datetime | None = None
     # Whether a schedule at Stripe decides the next amounts and the end.
     is_scheduled: bool = False
+    # The time that the amount is for: `month`, `year`, `3 months`.
+    interval: str = "month"
+    # Whether Stripe sends invoices to be paid, instead of charging the card.
+    is_invoiced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,8 @@ def subscription_state(
         is_resting=pause is not None,
         rests_until=_time_or_none(getattr(pause, "resumes_at", None)),
         is_scheduled=bool(getattr(subscription, "schedule", None)),
+        interval=_interval_of(item),
+        is_invoiced=subscription.collection_method == "send_invoice",
         latest_invoice=_latest_settlement(subscription),
         ended_at=_time_or_none(subscription.ended_at),
         latest_invoice_id=id_of(subscription.latest_invoice),
@@ -69,6 +71,13 @@ def subscription_state(
         decline_code=decline_code,
         open_minor=open_minor,
     )
+
+
+def _interval_of(item: Any) -> str:
+    """Return the time between two invoices, such as `month` or `3 months`."""
+    recurring = item.price.recurring
+    count = int(recurring.interval_count)
+    return str(recurring.interval) if count == 1 else f"{count} {recurring.interval}s"
 
 
 def _quantity(item: Any) -> int:
@@ -88,7 +97,9 @@ def _ends_with_period(subscription: Any, item: Any) -> bool:
 def settlement_of(invoice: Any) -> Settlement:
     """Return how an invoice was settled. Of several ways, a payment at Stripe wins, then one outside of Stripe."""
     by_status = {"void": Settlement.VOID, "uncollectible": Settlement.UNCOLLECTIBLE, "paid": None}
-    settled = by_status.get(invoice.status, Settlement.WAITING)
+    if invoice.status not in by_status:
+        return _waits_for(invoice)
+    settled = by_status[invoice.status]
     if settled is not None:
         return settled
     off_stripe = getattr(invoice, "amount_paid_off_stripe", None) or 0
@@ -103,6 +114,14 @@ def settlement_of(invoice: Any) -> Settlement:
     return Settlement.BALANCE if invoice.starting_balance < 0 else Settlement.CARRIED
 
 
+def _waits_for(invoice: Any) -> Settlement:
+    """Return what a draft or open invoice waits for."""
+    tax = getattr(invoice, "automatic_tax", None)
+    if tax is not None and tax.enabled and tax.status == "requires_location_inputs":
+        return Settlement.ADDRESS_MISSING
+    return Settlement.STUCK if getattr(invoice, "last_finalization_error", None) else Settlement.WAITING
+
+
 def _latest_settlement(subscription: Any) -> str:
     """Return how the latest invoice for a period was settled; invoices of changes during a period do not count."""
     invoice = subscription.latest_invoice
@@ -110,7 +129,7 @@ def _latest_settlement(subscription: Any) -> str:
         return ""
     settled = settlement_of(invoice)
     is_of_period = invoice.billing_reason in _PERIOD_REASONS
-    return settled if is_of_period or settled in {Settlement.WAITING, Settlement.COLLECTED} else ""
+    return settled if is_of_period or settled in {*Settlement.waiting(), Settlement.COLLECTED} else ""
 
 
 def invoice_state(

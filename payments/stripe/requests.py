@@ -5,6 +5,7 @@ A command has an idempotency key, and a function that finds the object it create
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,14 +16,31 @@ import stripe
 from gateway.common import metrics
 from gateway.common.errors import DomainError
 from gateway.common.guards import CircuitOpen, Guard
-from payments.errors import BillingRefused, BillingUnavailable, CardDeclined, PaymentMethodRequired
+from payments.errors import (
+    AddressRequired,
+    BillingRefused,
+    BillingUnavailable,
+    CardDeclined,
+    CurrencyFixed,
+    PaymentMethodRequired,
+)
 
 logger = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = 5
+# A refused key waits for a person.
+_KEY_RETRY_AFTER_SECONDS = 3600
 # How many keys to try while Stripe replays the failure that it saved for the previous key.
 _MAX_KEYS = 3
 # Only failures that took longer than this count for the circuit breaker, because only they occupied a thread.
 _SLOW_SECONDS = 0.5
+_OTHER_CURRENCY = re.compile(r"cannot combine currencies .* currency ([a-z]{3})\b")
+_MISSING_PERMISSION = re.compile(r"\brak_\w+")
+# What Stripe's reasons mean to the person who can act.
+_WORDS = {
+    "charge_already_refunded": "The payment was refunded already.",
+    "charge_disputed": "The payment is disputed: the bank decides about the money.",
+    "resource_missing": "Stripe does not know the object any more.",
+}
 # How long a caller waits for a free place. Some responses of a healthy Stripe take seconds.
 PATIENCE_SECONDS = 3.0
 # Pause between two attempts while a request with the same key is in progress.
@@ -67,16 +85,44 @@ def translated_errors() -> Iterator[None]:
 
 
 def to_domain_error(error: stripe.StripeError) -> DomainError:
+    """Return our error, with the next step in words where Stripe's error names one."""
     logger.warning("stripe: %s %s %s", type(error).__name__, error.http_status, error.code)
     if isinstance(error, stripe.CardError):
         return CardDeclined("The card was declined.", declineCode=_decline_code(error))
+    if isinstance(error, stripe.AuthenticationError | stripe.PermissionError):
+        return _key_error(error)
     if _is_transient(error):
         return BillingUnavailable(
             "Stripe does not respond. Repeat the request.", retry_after=_RETRY_AFTER_SECONDS
         )
-    if "no attached payment source" in (error.user_message or ""):
+    return _refusal(error)
+
+
+def _refusal(error: stripe.StripeError) -> DomainError:
+    message, reason = error.user_message or "", error.code or "invalid_request"
+    if "no attached payment source" in message:
         return PaymentMethodRequired("Save a card with getSetupIntent first.")
-    return BillingRefused("Stripe refused the request.", reason=error.code or "invalid_request")
+    if other := _OTHER_CURRENCY.search(message):
+        return CurrencyFixed.to(other[1])
+    if reason == "customer_tax_location_invalid":
+        detail = "Tax depends on your address, and Stripe has none that it knows. Save a card with your full address."
+        return AddressRequired(detail, reason=reason)
+    return BillingRefused(_WORDS.get(reason, "Stripe refused the request."), reason=reason)
+
+
+def _key_error(error: stripe.StripeError) -> DomainError:
+    """Return the error of a key that is refused, or lacks a permission; only the operator can act."""
+    if isinstance(error, stripe.AuthenticationError):
+        code = error.error.code if error.error is not None else None
+        logger.error("stripe: STRIPE_SECRET_KEY is refused (%s): replace it", code or "invalid")
+        detail = (
+            "Stripe does not accept this service's key. Payments wait until the operator has replaced it."
+        )
+        return BillingUnavailable(detail, retry_after=_KEY_RETRY_AFTER_SECONDS)
+    missing = _MISSING_PERMISSION.search(error.user_message or "")
+    logger.error("stripe: STRIPE_SECRET_KEY lacks a permission: %s", missing[0] if missing else "unnamed")
+    detail = "This service's key at Stripe lacks a permission, so only the operator can make this possible."
+    return BillingRefused(detail, reason=missing[0] if missing else "permission")
 
 
 def idempotent_request(
@@ -130,8 +176,8 @@ def _send_when_key_is_free(send: Callable[[dict[str, str]], str], key: str, dead
 
 
 def _is_transient(error: stripe.StripeError) -> bool:
-    """Return whether a retry may succeed: Stripe is unreachable, busy or failing, or our API key is being replaced."""
-    if isinstance(error, stripe.APIConnectionError | stripe.RateLimitError | stripe.AuthenticationError):
+    """Return whether a retry may succeed: Stripe is unreachable, busy or failing."""
+    if isinstance(error, stripe.APIConnectionError | stripe.RateLimitError):
         return True
     return error.http_status is None or error.http_status in {409, 429} or error.http_status >= 500
 

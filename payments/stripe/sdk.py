@@ -8,6 +8,8 @@ from typing import Any
 import stripe
 
 from gateway.common import clock
+from gateway.common.errors import DomainError
+from payments.errors import is_lasting
 from payments.models import Subscription
 from payments.stripe import objects
 from payments.stripe.client import SavedCard, SubscriptionState
@@ -267,9 +269,15 @@ class StripeBillingClient(Cards):
 
         invoice_id = self._send_once(key, send, find, has_expired_key=has_expired_key)
         price = self._price(amount_minor, currency)
-        self._add_line(
-            invoice_id, customer_id=customer_id, price=price, key=key, has_expired_key=has_expired_key
-        )
+        try:
+            self._add_line(
+                invoice_id, customer_id=customer_id, price=price, key=key, has_expired_key=has_expired_key
+            )
+        except DomainError as error:
+            if is_lasting(error):
+                # The caller never learns the id of this empty draft.
+                self.void_invoice(invoice_id=invoice_id)
+            raise
         return invoice_id
 
     def _add_line(

@@ -13,6 +13,7 @@ from gateway.staff import approvals
 from payments.errors import AuthenticationRequired, BillingUnavailable, CardDeclined, PaymentMethodRequired
 from payments.models import Payout, Subscription
 from payments.services import deletion, purchases, top_ups
+from payments.services.payouts import rate_in_force
 from payments.services.purchases import Order
 from payments.services.top_ups import Terms
 from relay.models import Attempt, RelayTransaction, TopUp
@@ -133,7 +134,8 @@ class World(Timeline):
             return
         pack = self.chance.choice(self.packs[self.currencies[payer.user.pk]])
         limit = pack.amount_minor * self.chance.randint(1, 3)
-        terms = Terms(self.chance.randint(1, 100_000), pack.code, limit, _CONSENT)
+        gives = purchases.credits_of(pack, rate_in_force(currency=pack.currency, at=self.now))
+        terms = Terms(self.chance.randint(1, gives), pack.code, limit, _CONSENT)
         top_ups.consent(user=payer.user, terms=terms, now=self.now)
 
     def refund(self, payer: Payer) -> None:

@@ -8,7 +8,8 @@ from credits.services import entries
 from gateway.common.errors import DomainError
 from payments.errors import AuthenticationRequired, CardDeclined, NoSubscription, PaymentMethodRequired
 from payments.models import CreditPack
-from payments.services import standing, top_ups
+from payments.services import purchases, standing, top_ups
+from payments.services.payouts import rate_in_force
 from payments.services.standing import NextStep
 from payments.services.top_ups import Terms
 from payments.stripe import get_billing_client
@@ -95,7 +96,8 @@ class Person:
         """Turn automatic top-up on, or resume it with other terms."""
         pack = any_pack()
         limit = pack.amount_minor * random.randint(1, 4)
-        terms = Terms(random.randint(1, 300_000), pack.code, limit, _CONSENT)
+        gives = purchases.credits_of(pack, rate_in_force(currency=pack.currency, at=self.double.now()))
+        terms = Terms(random.randint(1, gives), pack.code, limit, _CONSENT)
         top_ups.consent(user=self.payer.user, terms=terms, now=self.double.now())
 
     def stop_top_up(self) -> None:

@@ -27,8 +27,12 @@ def consent(double: DoubleAccount, payer: Payer, pack: CreditPack) -> Consent:
     """Return a function that turns top-up on, by default whenever it may."""
 
     def give(*, by: Payer = payer, of: CreditPack = pack, limit: int = 10**6) -> AutoTopUp:
-        terms = Terms(_ALWAYS, of.code, limit, "Buy this pack.")
-        return top_ups.consent(user=by.user, terms=terms, now=double.now())
+        terms = Terms(1, of.code, limit, "Buy this pack.")
+        given = top_ups.consent(user=by.user, terms=terms, now=double.now())
+        # Stands for a balance that was used up: a consent to more than the pack gives is refused.
+        AutoTopUp.objects.filter(pk=given.pk).update(threshold=_ALWAYS)
+        given.refresh_from_db()
+        return given
 
     return give
 

@@ -39,6 +39,7 @@ class Rule(TextChoices):
     SUBSCRIPTION_DIFFERS = "subscription-differs", "the subscription equals Stripe's"
     SUBSCRIPTION_MISSING = "subscription-missing", "a live subscription of our customer is stored"
     SUBSCRIPTION_UNKNOWN = "subscription-unknown", "Stripe knows the subscription"
+    INVOICE_STUCK = "invoice-stuck", "the invoice of a running subscription is collected"
     CUSTOMER_UNKNOWN = "customer-unknown", "Stripe knows the customer"
     CUSTOMER_DIFFERS = "customer-differs", "the customer was created for this user"
     CUSTOMER_MISSING = "customer-missing", "a customer that was created for our user is stored"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
@@ -9,7 +10,17 @@ from django.db.models import QuerySet
 from credits.models import Allowance, CreditEntry, EntrySource
 from credits.queries import paid_period
 from payments.amounts import payout_credits
-from payments.models import BillingOperation, Clawback, Payout, PeriodTotals, StripeEvent
+from payments.models import (
+    BillingOperation,
+    Clawback,
+    Payout,
+    PeriodTotals,
+    Purchase,
+    Refund,
+    Settlement,
+    StripeEvent,
+    Subscription,
+)
 from payments.services.payouts import NEWEST_FIRST, paid_period_of
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages
 
@@ -29,6 +40,7 @@ def compare_rows(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
     yield from _allowances(counts)
     yield from _events(window)
     yield from _operations(window)
+    yield from _stuck_invoices(window)
 
 
 def _payouts(window: Window) -> Iterator[Finding]:
@@ -147,9 +159,38 @@ def _events(window: Window) -> Iterator[Finding]:
 def _operations(window: Window) -> Iterator[Finding]:
     pending = BillingOperation.objects.filter(status=BillingOperation.Status.PENDING)
     for operation in pending.filter(created_at__lt=window.settled_before).order_by("pk").iterator():
-        yield Finding(
-            rule=Rule.OPERATION_UNFINISHED,
-            have=f"{operation.kind} pending since {operation.created_at:%Y-%m-%d %H:%M}",
-            wanted="unknown",
-            ids={"operation": str(operation.pk), "user": str(operation.user_id)},
-        )
+        yield _unfinished(operation.kind, operation, operation.user_id)
+    # Purchases may wait for the card holder for almost a day.
+    day_before = window.settled_before - timedelta(days=1)
+    purchases = Purchase.objects.filter(status=Purchase.Status.OPEN, created_at__lt=day_before)
+    for purchase in purchases.order_by("pk").iterator():
+        yield _unfinished("purchase", purchase, purchase.user_id)
+    refunds = Refund.objects.filter(status=Refund.Status.PENDING, created_at__lt=day_before)
+    for refund in refunds.select_related("payout").order_by("pk").iterator():
+        yield _unfinished("refund", refund, refund.payout.user_id)
+
+
+def _unfinished(noun: str, row: BillingOperation | Purchase | Refund, user_id: int) -> Finding:
+    return Finding(
+        rule=Rule.OPERATION_UNFINISHED,
+        have=f"{noun} pending since {row.created_at:%Y-%m-%d %H:%M}",
+        wanted="unknown",
+        ids={"operation": str(row.pk), "user": str(user_id)},
+    )
+
+
+def _stuck_invoices(window: Window) -> Iterator[Finding]:
+    waiting = Subscription.objects.live().filter(latest_invoice__in=Settlement.waiting())
+    for row in waiting.select_related("customer").order_by("pk").iterator():
+        stuck = row.stuck_invoice(window.settled_before)
+        # An invoice that was sent has its own due date; Stripe reports the subscription as past due after it.
+        if stuck is not None and not (stuck == Settlement.WAITING and row.is_invoiced):
+            yield Finding(
+                rule=Rule.INVOICE_STUCK,
+                have=f"active since {row.current_period_start:%Y-%m-%d}, {stuck.label}",
+                wanted="paid, or past due",
+                ids={
+                    "subscription": row.stripe_subscription_id,
+                    "customer": row.customer.stripe_customer_id,
+                },
+            )

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from payments.errors import BillingRefused, RateMissing
+from payments.errors import BillingRefused, RateMissing, reason_of
 from payments.models import Payout, Settlement
 from payments.services import clawbacks, payouts
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages, rows_by
@@ -111,7 +111,7 @@ def _not_listed(payout: Payout) -> Iterator[Finding]:
         yield Finding(
             rule=Rule.INVOICE_UNKNOWN,
             have=f"{payout.credits} credits paid out",
-            wanted=str(refusal.members.get("reason", refusal.code)),
+            wanted=reason_of(refusal),
             ids=_ids(payout),
         )
         return

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from payments.errors import BillingRefused
+from payments.errors import BillingRefused, reason_of
 from payments.models import Customer, Subscription
 from payments.services import payouts
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages, rows_by
@@ -142,7 +142,7 @@ def _not_listed(row: Subscription) -> Iterator[Finding]:
     try:
         state = get_billing_client().retrieve_subscription(subscription_id=row.stripe_subscription_id)
     except BillingRefused as refusal:
-        reason = str(refusal.members.get("reason", refusal.code))
+        reason = reason_of(refusal)
         yield Finding(
             rule=Rule.SUBSCRIPTION_UNKNOWN, have=row.status, wanted=reason, ids=_subscription_ids(row)
         )

@@ -133,7 +133,7 @@ def test_top_up_is_turned_on_shown_and_turned_off(
 ) -> None:
     off = wallet.send("get", TOP_UP)
     assert (off.status, off.body["status"], off.body["consentedAt"]) == (200, "off", None)
-    terms = {"threshold": 2_000, "pack": pack.code, "monthlyLimit": pack.amount_minor, "consent": CONSENT}
+    terms = {"threshold": 200, "pack": pack.code, "monthlyLimit": pack.amount_minor, "consent": CONSENT}
     on = put(wallet, {"enabled": True, **terms})
     assert on.status == 200
     assert on.body == wallet.send("get", TOP_UP).body
@@ -149,19 +149,19 @@ def test_top_up_is_turned_on_shown_and_turned_off(
         "declineCode": "",
         "lastPurchaseAt": None,
     }
-    put(wallet, {"enabled": True, **terms, "threshold": 3_000})
+    put(wallet, {"enabled": True, **terms, "threshold": 300})
     earlier, current = AutoTopUp.objects.order_by("pk")
-    assert (earlier.threshold, earlier.withdrawn_at is None) == (2_000, False)
-    assert (current.threshold, current.withdrawn_at) == (3_000, None)
+    assert (earlier.threshold, earlier.withdrawn_at is None) == (200, False)
+    assert (current.threshold, current.withdrawn_at) == (300, None)
     gone = put(wallet, {"enabled": False})
-    assert (gone.body["status"], gone.body["threshold"]) == ("off", 3_000)
+    assert (gone.body["status"], gone.body["threshold"]) == ("off", 300)
     assert not AutoTopUp.objects.filter(withdrawn_at=None).exists()
 
 
 def test_invalid_terms_of_a_consent_are_refused(
     payer: Payer, wallet: Wallet, pack: CreditPack, nothing_happens: NothingHappens
 ) -> None:
-    terms = {"threshold": 2_000, "pack": pack.code, "monthlyLimit": 10_000, "consent": CONSENT}
+    terms = {"threshold": 200, "pack": pack.code, "monthlyLimit": 10_000, "consent": CONSENT}
     faults: list[dict[str, Any]] = [
         {"threshold": 0}, {"monthlyLimit": 1}, {"consent": "yes"}, {"enabled": "true"}, {"pack": None},
     ]  # fmt: skip

@@ -25,14 +25,14 @@ def begun(fake: FakeBilling, user: User) -> BillingOperation:
 def test_a_closed_operation_is_not_closed_again(begun: BillingOperation, fake: FakeBilling) -> None:
     done_at, later = fake.now(), fake.now() + MOMENT
     operations.finish(operation=begun, outcome="cus_1", now=done_at)
-    operations.refuse(operation=begun, code="billing-refused", now=later)
+    operations.refuse(operation=begun, reason="billing-refused", now=later)
     operations.finish(operation=begun, outcome="cus_2", now=later)
     begun.refresh_from_db()
     assert (begun.status, begun.outcome, begun.finished_at) == ("done", "cus_1", done_at)
 
 
 def test_a_refused_operation_stays_refused(begun: BillingOperation, fake: FakeBilling) -> None:
-    operations.refuse(operation=begun, code="card-declined", now=fake.now())
+    operations.refuse(operation=begun, reason="card-declined", now=fake.now())
     operations.finish(operation=begun, outcome="cus_1", now=fake.now())
     begun.refresh_from_db()
     assert (begun.status, begun.outcome) == ("refused", "card-declined")
@@ -66,7 +66,7 @@ def test_stripes_refusal_for_a_crashed_process_does_not_fail_the_next_request(
         with pytest.raises(BillingInProgress):
             _begin_another(begun, now=later)
     begun.refresh_from_db()
-    assert (begun.status, begun.outcome) == ("refused", "billing-refused")
+    assert (begun.status, begun.outcome) == ("refused", "testing")
     assert _begin_another(begun, now=later).status == "pending"
 
 

@@ -1,11 +1,14 @@
 """Automatic top-up buys for its own user alone, within its own limit, and leaves what others do alone."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from gateway.common.errors import InvalidRequest
 from payments.models import AutoTopUp, CreditPack, Purchase
 from payments.services import top_ups
+from payments.services.top_ups import Terms
 from tests.factories import UserFactory
 from tests.payments.buying import buy, new_pack
 from tests.payments.faults import fault_injection, killed_after, once
@@ -122,3 +125,19 @@ def test_a_consent_that_changed_between_choice_and_purchase_buys_nothing(
     monkeypatch.setattr(top_ups, "_due", lambda now: due)
     assert run(double) == 0
     assert not Purchase.objects.exists()
+
+
+def test_a_threshold_above_the_credits_of_the_pack_is_refused_with_the_most_that_fits(
+    double: DoubleAccount, payer: Payer, pack: CreditPack, rates: dict[str, int]
+) -> None:
+    gives = PRICE * rates["usd"] // 100
+    terms = Terms(gives + 1, pack.code, 10**6, "Buy this pack.")
+    with pytest.raises(InvalidRequest) as refused:
+        top_ups.consent(user=payer.user, terms=terms, now=double.now())
+    (fault,) = refused.value.members["errors"]
+    assert fault["pointer"] == "/threshold"
+    assert f"{gives:,} credits" in fault["detail"]
+    assert not AutoTopUp.objects.exists()
+    fitting = replace(terms, threshold=gives)
+    top_ups.consent(user=payer.user, terms=fitting, now=double.now())
+    assert [run(double, after=AGAIN * number) for number in range(5)] == [1, 0, 0, 0, 0]

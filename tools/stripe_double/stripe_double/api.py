@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from stripe_double.account import API_VERSION, Account, RequestInfo, publishable_key
-from stripe_double.errors import InvalidParameters, InvalidRequest, StripeError, server_error
+from stripe_double.errors import InvalidParameters, InvalidRequest, StripeError, injected_error, server_error
 from stripe_double.expansion import render
 from stripe_double.faults import Fault, Faults
 from stripe_double.http import Request, Response, error_response
@@ -134,7 +134,7 @@ class Api:
         return error_response(server_error(hidden.status)) if hidden else response
 
     def _fail(self, request: Request, fault: Fault, request_id: str) -> Response:
-        error = server_error(fault.status)
+        error = injected_error(fault.status, fault.code, fault.message)
         if fault.saved:
             with self._account.transaction():
                 self._responses.save(request, error_response(error), request_id)

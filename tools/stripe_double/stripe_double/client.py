@@ -164,11 +164,21 @@ class _Requests(_Connection):
         """Clear the log of requests."""
         self._request("DELETE", "requests")
 
-    def fail(self, status: int, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
+    def fail(
+        self,
+        status: int,
+        *,
+        saved: bool = False,
+        code: str | None = None,
+        message: str | None = None,
+        **requests: Unpack[Requests],
+    ) -> None:
         """
-        Respond to requests with 409, 429 or 500 and do nothing; `saved`: save the error under the idempotency key.
+        Respond to requests with this status and do nothing; `saved`: save the error under the idempotency key.
+
+        409, 429 and 500 have Stripe's usual code and message; other statuses have these.
         """
-        self._post("requests/fail", status=status, saved=saved, **requests)
+        self._post("requests/fail", status=status, saved=saved, code=code, message=message, **requests)
 
     def error_after_commit(self, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
         """Commit requests and return 500; `saved`: save the error under the idempotency key."""

@@ -69,3 +69,10 @@ def server_error(status: int) -> StripeError:
     """Return Stripe's error with this status: 409, 429 or 500."""
     kind, message, code = _SERVER_ERRORS.get(status, _SERVER_ERRORS[500])
     return StripeError(status, kind, message, code=code)
+
+
+def injected_error(status: int, code: str | None, message: str | None) -> StripeError:
+    """Return `server_error`, or with another 4xx status a refusal with this code and message."""
+    if status >= 500 or status in _SERVER_ERRORS:
+        return server_error(status)
+    return InvalidRequest(message or "The request is not valid.", code=code, status=status)

@@ -19,6 +19,8 @@ class Fault:
     path: str | None = None
     status: int = 500
     seconds: float = 0
+    code: str | None = None
+    message: str | None = None
     saved: bool = False  # whether the idempotency key saves the error
 
     def matches(self, request: Request) -> bool:

@@ -14,7 +14,7 @@ from stripe_double.billing.collection import (
     subscription_of,
     void_and_update_subscription,
 )
-from stripe_double.billing.invoicing import finalization_due_at, finalize_invoice, write_off
+from stripe_double.billing.invoicing import finalization_due_at, try_to_finalize, write_off
 from stripe_double.billing.payments import payment_intent_of
 from stripe_double.billing.renewals import renew, renews_at
 from stripe_double.resources.refunds import settle_refund
@@ -142,10 +142,11 @@ def _handle_subscription(account: Account, subscription: Resource) -> None:
 
 
 def _handle_invoice(account: Account, invoice: Resource) -> None:
-    if invoice["status"] == "draft":
-        finalize_invoice(account, invoice)
-        if _is_resting(account, invoice):
-            return
+    is_draft = invoice["status"] == "draft"
+    if is_draft and (not try_to_finalize(account, invoice) or _is_resting(account, invoice)):
+        return
+    if invoice["collection_method"] == "send_invoice":
+        return  # It was sent; its payer opens the hosted page.
     intent = payment_intent_of(account, invoice)
     if intent is not None and intent["status"] == "canceled":
         invoice["next_payment_attempt"] = None

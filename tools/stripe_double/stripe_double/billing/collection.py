@@ -8,6 +8,7 @@ from stripe_double.billing.payments import (
     mark_payment_paid,
     payment_intent_of,
 )
+from stripe_double.errors import InvalidRequest
 from stripe_double.events import emit, emit_changes
 from stripe_double.store import Resource
 
@@ -95,6 +96,19 @@ def subscription_of(account: Account, invoice: Resource) -> Resource | None:
     """Return the subscription that the invoice bills."""
     details = (invoice["parent"] or {}).get("subscription_details")
     return account.store.get("subscription", details["subscription"]) if details else None
+
+
+def require_one_currency(account: Account, customer: Resource, currency: str) -> None:
+    """Reject another currency than that of the customer's live subscriptions."""
+    for other in account.store.all("subscription"):
+        if other["customer"] != customer["id"] or other["status"] in ENDED_STATUSES:
+            continue
+        if other["currency"] != currency:
+            raise InvalidRequest(
+                "You cannot combine currencies on a single customer. This customer has an active subscription, "
+                f"subscription schedule, discount, quote, or invoice item with currency {other['currency']}",
+                param="currency",
+            )
 
 
 def void_and_update_subscription(account: Account, invoice: Resource) -> None:

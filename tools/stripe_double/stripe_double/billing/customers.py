@@ -6,7 +6,18 @@ from stripe_double.account import Account, find, find_customer_card, find_param
 from stripe_double.billing.collection import cancel_subscription, stop_collecting
 from stripe_double.errors import ResourceMissing
 from stripe_double.events import emit, emit_changes
-from stripe_double.parameters import PAGE, Array, Enum, Hash, Integer, Metadata, Parameter, String, takes
+from stripe_double.parameters import (
+    PAGE,
+    Array,
+    Enum,
+    Hash,
+    Integer,
+    Metadata,
+    Parameter,
+    String,
+    ValueOrHash,
+    takes,
+)
 from stripe_double.resources.payment_methods import attach_card, find_or_create_card
 from stripe_double.routing import Route, paginate, retrieve_route
 from stripe_double.store import Resource, apply_fields, new_id
@@ -15,7 +26,7 @@ _PATH = "/v1/customers"
 _ADDRESS = ("city", "country", "line1", "line2", "postal_code", "state")
 _INVOICE_SETTINGS = ("default_payment_method", "footer")
 _FIELDS: dict[str, Parameter] = {
-    "address": Hash({name: String(can_unset=True) for name in _ADDRESS}),
+    "address": ValueOrHash(String(can_unset=True), Hash({name: String(can_unset=True) for name in _ADDRESS})),
     "balance": Integer(),
     "description": String(can_unset=True),
     "email": String(512, can_unset=True),

@@ -7,6 +7,7 @@ from stripe_double.billing.collection import (
     collect_invoice,
     mark_paid,
     payment_method_for,
+    require_one_currency,
     void_and_update_subscription,
 )
 from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft, write_off
@@ -27,6 +28,7 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
     """Create the draft of a one-off invoice, without lines; invoice items are added to it."""
     customer = find_param(account, "customer", params["customer"], "customer")
     currency = parse_currency(params.get("currency") or customer["currency"] or "usd", "currency")
+    require_one_currency(account, customer, currency)
     invoice = new_draft(
         account,
         customer,

@@ -4,7 +4,7 @@ from stripe_double.account import Account, find, find_param
 from stripe_double.billing.discounts import discount_lines, forget_used_discounts, total_discounts
 from stripe_double.billing.invoice_lines import Period
 from stripe_double.billing.payments import cancel_payment, create_payment
-from stripe_double.billing.taxes import add_taxes
+from stripe_double.billing.taxes import add_taxes, has_location, note_missing_location, require_location
 from stripe_double.errors import InvalidRequest
 from stripe_double.events import emit, emit_changes, undelivered
 from stripe_double.resources.prices import MINIMUM_CHARGES
@@ -68,6 +68,7 @@ def new_draft(
             },
             "type": "subscription_details",
         }
+        invoice["collection_method"] = subscription["collection_method"]
         discount_lines(account, subscription, lines)
         invoice["discounts"] = list(subscription["discounts"])
         invoice["total_discount_amounts"] = total_discounts(lines)
@@ -103,7 +104,8 @@ def add_line(account: Account, invoice: Resource, line: Resource, *, behaviours:
 
 def finalization_due_at(account: Account, invoice: Resource) -> int | None:
     """Return when to finalize a draft: an hour after its webhook was delivered, at the latest after 72 hours."""
-    if invoice["status"] != "draft" or not invoice["auto_advance"]:
+    is_stuck = invoice["last_finalization_error"] is not None
+    if invoice["status"] != "draft" or not invoice["auto_advance"] or is_stuck:
         return None
     for delivery in undelivered(account):
         if delivery["event_type"] == "invoice.created" and delivery["resource"] == invoice["id"]:
@@ -117,7 +119,11 @@ def finalize_invoice(account: Account, invoice: Resource) -> None:
         message = "This invoice is already finalized, you can't re-finalize a non-draft invoice."
         raise InvalidRequest(message)
     customer = find_param(account, "customer", invoice["customer"], "customer")
+    if invoice["automatic_tax"]["enabled"]:
+        require_location(customer)
+        invoice["automatic_tax"]["status"] = "complete"
     invoice.update(status="open", automatically_finalizes_at=None, effective_at=account.now)
+    invoice["last_finalization_error"] = None
     invoice["status_transitions"]["finalized_at"] = account.now
     invoice["customer_address"] = customer["address"]
     invoice["number"] = f"{customer['invoice_prefix']}-{customer['next_invoice_sequence']:04d}"
@@ -134,6 +140,17 @@ def finalize_invoice(account: Account, invoice: Resource) -> None:
     if invoice["amount_due"]:
         create_payment(account, invoice)
     emit(account, "invoice.finalized", invoice)
+
+
+def try_to_finalize(account: Account, invoice: Resource) -> bool:
+    """Finalize a draft, as Stripe does by itself; return whether it could, or note why not."""
+    customer = find_param(account, "customer", invoice["customer"], "customer")
+    if invoice["automatic_tax"]["enabled"] and not has_location(customer):
+        note_missing_location(invoice)
+        emit(account, "invoice.finalization_failed", invoice)
+        return False
+    finalize_invoice(account, invoice)
+    return True
 
 
 def void_invoice(account: Account, invoice: Resource) -> None:

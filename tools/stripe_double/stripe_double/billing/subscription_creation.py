@@ -3,7 +3,11 @@
 from typing import Any
 
 from stripe_double.account import Account
-from stripe_double.billing.collection import ENDED_STATUSES, collect_invoice, default_payment_method
+from stripe_double.billing.collection import (
+    collect_invoice,
+    default_payment_method,
+    require_one_currency,
+)
 from stripe_double.billing.discounts import apply_discounts
 from stripe_double.billing.invoice_lines import period_lines
 from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
@@ -29,7 +33,7 @@ def create_subscription(account: Account, customer: Resource, params: dict[str, 
     """Create the subscription with its first invoice, and collect it according to `payment_behavior`."""
     subscription = _new_subscription(account, customer["id"], params)
     subscription["test_clock"] = customer["test_clock"]
-    _require_one_currency(account, customer, subscription["currency"])
+    require_one_currency(account, customer, subscription["currency"])
     if subscription["automatic_tax"]["enabled"]:
         require_location(customer)
     behavior = params.get("payment_behavior", "allow_incomplete")
@@ -58,18 +62,6 @@ def create_subscription(account: Account, customer: Resource, params: dict[str, 
         if behavior == "error_if_incomplete" and status != "succeeded":
             raise _card_error(intent or {})
     return subscription
-
-
-def _require_one_currency(account: Account, customer: Resource, currency: str) -> None:
-    for other in account.store.all("subscription"):
-        if other["customer"] != customer["id"] or other["status"] in ENDED_STATUSES:
-            continue
-        if other["currency"] != currency:
-            raise InvalidRequest(
-                "You cannot combine currencies on a single customer. This customer has an active subscription, "
-                f"subscription schedule, discount, quote, or invoice item with currency {other['currency']}",
-                param="currency",
-            )
 
 
 def _require_payment_method(account: Account, customer: Resource, subscription: Resource) -> None:

@@ -14,6 +14,7 @@ from stripe_double.errors import InvalidRequest
 from stripe_double.events import emit_changes
 from stripe_double.store import Resource, apply_fields
 
+_PLAIN = ("collection_method", "days_until_due", "default_payment_method", "description", "metadata")
 _ALLOWED = {
     "canceled": {"metadata", "cancellation_details"},
     "incomplete_expired": {"metadata"},
@@ -31,7 +32,7 @@ def update_subscription(account: Account, subscription: Resource, params: dict[s
         card, customer = params["default_payment_method"], subscription["customer"]
         find_customer_card(account, card, customer, "default_payment_method")
     with emit_changes(account, "customer.subscription.updated", subscription):
-        apply_fields(subscription, params, ("default_payment_method", "description", "metadata"))
+        apply_fields(subscription, params, _PLAIN)
         subscription["payment_settings"] |= params.get("payment_settings", {})
         subscription["cancellation_details"] |= params.get("cancellation_details", {})
         if params.get("automatic_tax", {}).get("enabled"):

@@ -45,7 +45,8 @@ _CANCELLATION_DETAILS = Hash({"comment": String(can_unset=True), "feedback": Enu
 _FIELDS: dict[str, Parameter] = {
     "automatic_tax": Hash({"enabled": Boolean()}, required=("enabled",)),
     "cancel_at_period_end": Boolean(),
-    "collection_method": Enum(("charge_automatically",)),
+    "collection_method": Enum(("charge_automatically", "send_invoice")),
+    "days_until_due": Integer(minimum=0, maximum=365),
     "default_payment_method": String(),
     "description": String(500, can_unset=True),
     "discounts": Array(Hash({"coupon": String()}, required=("coupon",))),

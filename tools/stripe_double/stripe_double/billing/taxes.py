@@ -7,14 +7,32 @@ _PERCENT = 20
 _TAX_RATE = "txr_1DoubleStandardRate"
 
 
+_UNKNOWN_LOCATION = (
+    "The customer's location isn't recognized. Set a valid customer address in order to automatically calculate "
+    "tax."
+)
+_LOCATION_CODE = "customer_tax_location_invalid"
+
+
+def has_location(customer: Resource) -> bool:
+    """Return whether the customer's address names a country."""
+    return bool((customer["address"] or {}).get("country"))
+
+
 def require_location(customer: Resource) -> None:
     """Reject a customer without a location."""
-    if not (customer["address"] or {}).get("country"):
-        raise InvalidRequest(
-            "The customer's location isn't recognized. Set a valid customer address in order to automatically "
-            "calculate tax.",
-            code="customer_tax_location_invalid",
-        )
+    if not has_location(customer):
+        raise InvalidRequest(_UNKNOWN_LOCATION, code=_LOCATION_CODE)
+
+
+def note_missing_location(invoice: Resource) -> None:
+    """Note on a draft that its tax is unknown, so that it cannot be finalized."""
+    invoice["automatic_tax"]["status"] = "requires_location_inputs"
+    invoice["last_finalization_error"] = {
+        "code": _LOCATION_CODE,
+        "message": _UNKNOWN_LOCATION,
+        "type": "invalid_request_error",
+    }
 
 
 def add_taxes(invoice: Resource, behaviours: dict[str, str]) -> None:

@@ -126,6 +126,8 @@ def _request_fault(kind: FaultKind) -> Control:
             path=body.get("path"),
             status=int(body.get("status", 500)),
             seconds=float(body.get("seconds", 0)),
+            code=body.get("code"),
+            message=body.get("message"),
             saved=bool(body.get("saved", False)),
         )
         context.faults.add(fault)

@@ -27,6 +27,8 @@ def test_an_active_subscription_reports_costs_period_and_no_action(
         "status": "active",
         "currency": "usd",
         "subscriptionCost": 2550,
+        "interval": "month",
+        "isInvoiced": False,
         "paidCost": 2550,
         "nextCost": 2550,
         "nextCostAt": response.body["nextCostAt"],

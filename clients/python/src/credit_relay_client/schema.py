@@ -15,6 +15,7 @@ ProblemCode: TypeAlias = Literal[
     "account-deleted",
     "account-inactive",
     "address-checksum",
+    "address-required",
     "amount-too-large",
     "amount-too-small",
     "answer-too-large",
@@ -689,6 +690,8 @@ class Keys(TypedDict):
 
 LatestInvoiceEnumOrEmpty: TypeAlias = Literal[
     "waiting",
+    "address-missing",
+    "stuck",
     "collected",
     "balance",
     "credit-note",
@@ -825,7 +828,16 @@ class NewPurchaseRequest(TypedDict):
 
 
 NextStepEnum: TypeAlias = Literal[
-    "nothing", "subscribe", "capture-card", "confirm", "pay", "refunded", "disputed", "not-paid"
+    "nothing",
+    "subscribe",
+    "capture-card",
+    "confirm",
+    "pay",
+    "complete-address",
+    "pay-invoice",
+    "refunded",
+    "disputed",
+    "not-paid",
 ]
 
 
@@ -943,6 +955,8 @@ PausedReasonEnumOrEmpty: TypeAlias = Literal[
     "card-declined",
     "authentication-required",
     "payment-method-required",
+    "currency-fixed",
+    "address-required",
     "billing-refused",
     "no-credits",
     "pack-changed",
@@ -1363,6 +1377,8 @@ class SubscriptionReport(TypedDict):
     status: "SubscriptionStatusEnum"
     currency: str
     subscriptionCost: int
+    interval: str
+    isInvoiced: bool
     paidCost: int | None
     nextCost: int | None
     nextCostAt: int | None

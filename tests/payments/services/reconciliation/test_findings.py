@@ -17,15 +17,17 @@ from payments.models import (
     Customer,
     Payout,
     PayoutRate,
+    Refund,
     StripeEvent,
     Subscription,
 )
-from payments.services import reconciliation
+from payments.services import purchases, reconciliation
+from payments.services.purchases import Order
 from payments.services.reconciliation.findings import Rule
 from rewards.models import ExperienceEntry
 from tests.database import rewrite, tamper
 from tests.docs.pages import DOCS, code_spans, rows
-from tests.factories import UserFactory
+from tests.factories import ApprovalRequestFactory, UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.faults import FaultInjector, fault_injection
 from tests.payments.payers import Payer
@@ -299,6 +301,28 @@ def _unfinished(scene: Scene) -> None:
     )
 
 
+def _forgotten_purchase(scene: Scene) -> None:
+    purchases.store(
+        customer=scene.payer.customer,
+        order=Order(500, "usd"),
+        key="",
+        now=scene.fake.now() - timedelta(days=1, minutes=16),
+    )
+
+
+def _forgotten_refund(scene: Scene) -> None:
+    Refund.objects.create(
+        payout=scene.first,
+        amount_minor=1,
+        approval=ApprovalRequestFactory.create(),
+        created_at=scene.fake.now() - timedelta(days=1, minutes=16),
+    )
+
+
+def _without_address(scene: Scene) -> None:
+    Subscription.objects.filter(pk=scene.payer.subscription.pk).update(latest_invoice="address-missing")
+
+
 def _invoice(**changes: object) -> Callable[[Scene], None]:
     return lambda scene: scene.client.change(scene.first.stripe_invoice_id, **changes)
 
@@ -365,6 +389,9 @@ SEEDS: list[tuple[str, Rule, Callable[[Scene], None]]] = [
     ("a failed event", Rule.EVENT_FAILED, _failed_event),
     ("a forgotten event", Rule.EVENT_FAILED, _forgotten_event),
     ("an unfinished operation", Rule.OPERATION_UNFINISHED, _unfinished),
+    ("a forgotten purchase", Rule.OPERATION_UNFINISHED, _forgotten_purchase),
+    ("a forgotten refund", Rule.OPERATION_UNFINISHED, _forgotten_refund),
+    ("a renewal without an address", Rule.INVOICE_STUCK, _without_address),
 ]
 
 

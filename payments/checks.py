@@ -5,9 +5,10 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 
-from gateway.common.checks import asks_another_server
+from gateway.common.checks import asks_another_server, asks_the_database
 from gateway.common.errors import DomainError
 from payments.amounts import MINIMUM_CHARGE
+from payments.queries import has_events_of_other_mode
 from payments.services.snapshots import EVENT_TYPES
 from payments.stripe import get_billing_client
 from payments.stripe.client import LIVE_PREFIXES, TEST_PREFIXES, AccountState, is_live_key
@@ -40,6 +41,16 @@ def currencies(**_: Any) -> list[CheckMessage]:
         return []
     text = f"BILLING_CURRENCIES has no known minimum for: {', '.join(unknown)}."
     return [Error(text, hint=f"Known, in lower case: {', '.join(MINIMUM_CHARGE)}.", id="payments.E002")]
+
+
+@asks_the_database
+def events_are_of_our_mode() -> list[CheckMessage]:
+    """Refuse a webhook endpoint of the other mode: no payment that it reports can be applied."""
+    if not has_events_of_other_mode():
+        return []
+    text = "Stripe's webhook endpoint sends events of the other mode than STRIPE_SECRET_KEY, live or test."
+    hint = "Set key and STRIPE_WEBHOOK_SECRETS of one mode. Dismiss the failed events if they are not yours."
+    return [Error(text, hint=hint, id="payments.E003")]
 
 
 @register("payments", deploy=True)

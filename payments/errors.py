@@ -127,9 +127,15 @@ class PurchaseClosed(DomainError):
 
 
 class WebhookRefused(DomainError):
-    """The webhook's signature, age, mode or shape is wrong. It was not stored."""
+    """The webhook's signature, age or shape is wrong. It was not stored."""
 
     code, title, status = "webhook-refused", "The webhook was refused", 400
+
+
+class OtherMode(DomainError):
+    """The event is of Stripe's other mode, live or test. It is kept, and retried once key and endpoint match."""
+
+    code, title, status = "other-mode", "The event is of Stripe's other mode", 409
 
 
 class NotRefundable(DomainError):

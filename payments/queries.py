@@ -11,7 +11,8 @@ from django.db.models import Count, F, QuerySet, Sum
 from gateway.common import db
 from gateway.common.statements import Statements
 from payments.amounts import MINOR_UNITS, payout_credits
-from payments.models import CreditPack, Payout, PayoutRate, Subscription
+from payments.errors import OtherMode
+from payments.models import CreditPack, Payout, PayoutRate, StripeEvent, Subscription
 from sponsors.models import Sponsor
 from users.models import User
 
@@ -74,6 +75,12 @@ class PaymentCounts(NamedTuple):
 def payment_counts() -> PaymentCounts:
     """Return the snapshot in one statement, which reads only unfinished events and operations."""
     return PaymentCounts(*db.only_row(_Sql.counts, {}))
+
+
+def has_events_of_other_mode() -> bool:
+    """Return whether events wait because Stripe sends those of the other mode, live or test."""
+    failed = StripeEvent.objects.filter(status=StripeEvent.Status.FAILED)
+    return failed.filter(last_error__startswith=f"{OtherMode.code}:").exists()
 
 
 def paid_for_sponsor(sponsor: Sponsor) -> QuerySet[Payout]:

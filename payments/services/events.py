@@ -4,6 +4,7 @@ The inbox of Stripe's events: an event is stored first, then applied.
 Each event is applied and marked processed in one transaction, or retried later.
 """
 
+import json
 import logging
 import time
 from datetime import datetime, timedelta
@@ -15,8 +16,9 @@ from django.db.models import F, QuerySet
 from gateway.common.errors import DomainError
 from gateway.common.leases import try_lease
 from gateway.common.tasks import OutOfTime, Sweep, enqueue_on_commit
-from payments.errors import BillingUnavailable
+from payments.errors import BillingUnavailable, OtherMode
 from payments.models import StripeEvent
+from payments.services.payouts import is_of_our_mode
 from payments.services.snapshots import EVENT_TYPES, Snapshot, fetch_and_apply, fetch_snapshot
 from payments.stripe import get_billing_client
 from payments.stripe.client import ReceivedEvent
@@ -66,6 +68,10 @@ def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
         "received_at": now,
         "next_attempt_at": now,
     }
+    if event.account:
+        # Of a connected account, whose objects our key cannot read, so there is nothing to apply.
+        done = {"status": _Status.PROCESSED, "outcome": StripeEvent.Outcome.NOT_OURS, "processed_at": now}
+        fields.update(done)
     stored, is_new = StripeEvent.objects.get_or_create(stripe_event_id=event.event_id, defaults=fields)
     if stored.status != _Status.PROCESSED:
         enqueue_on_commit("payments.process_event", event_id=stored.pk)
@@ -83,6 +89,7 @@ def process(*, event_id: int, now: datetime) -> bool:
     if event is None or event.status == _Status.PROCESSED:
         return False
     try:
+        _require_our_mode(event)
         return fetch_and_apply(
             fetch=partial(fetch_snapshot, event_type=event.type, object_id=event.object_id),
             apply=partial(_apply, event_id=event_id, now=now),
@@ -97,6 +104,20 @@ def process(*, event_id: int, now: datetime) -> bool:
         if not isinstance(error, DomainError):
             logger.exception("event %s failed", event.stripe_event_id)
         return False
+
+
+def _require_our_mode(event: StripeEvent) -> None:
+    """
+    Refuse an event of the other mode: the key and the endpoint's secret are of different modes.
+
+    Raises:
+        OtherMode: the event stays failed, so that it is counted, alerted on, and applied once the settings match.
+    """
+    body = bytes(event.raw_body)  # Empty once a person was erased.
+    if body and not is_of_our_mode(is_live=json.loads(body)["livemode"]):
+        raise OtherMode(
+            "The endpoint's secret is of Stripe's other mode, live or test, than STRIPE_SECRET_KEY."
+        )
 
 
 @transaction.atomic(durable=True)

@@ -227,12 +227,15 @@ class BalanceTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedEvent:
+    """An event; `account` is set if it happened in another account, connected to ours."""
+
     event_id: str
     type: str
     api_version: str
     object_id: str
     created_at: datetime
     is_live: bool
+    account: str = ""
 
 
 class BillingClient(Protocol):
@@ -405,7 +408,7 @@ class BillingClient(Protocol):
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent | None:
         """
-        Check a webhook's signature (against two secrets during rotation), age and mode; None for events of no use here.
+        Check a webhook's signature (against two secrets during rotation) and age; None for events of no use here.
 
         Raises:
             WebhookRefused: Stripe did not send it to this service just now.

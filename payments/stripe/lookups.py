@@ -21,7 +21,6 @@ from payments.stripe.client import (
     ReceivedEvent,
     ReturnedMoney,
     SubscriptionState,
-    is_live_key,
 )
 from payments.stripe.requests import GuardedClient, translated_errors
 
@@ -57,7 +56,6 @@ class Lookups:
         self._timeout_seconds = timeout_seconds
         self._product_id, self._has_product = product_id, False
         self._automatic_tax = automatic_tax
-        self._is_live = is_live_key(secret_key)
         self._client = (
             stripe.StripeClient(
                 secret_key,
@@ -247,9 +245,7 @@ class Lookups:
             )
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent | None:
-        return webhooks.read_webhook(
-            body=body, signature=signature, secrets=self._webhook_secrets, is_live=self._is_live
-        )
+        return webhooks.read_webhook(body=body, signature=signature, secrets=self._webhook_secrets)
 
     def _subscriptions_of(self, customer_id: str) -> Iterator[Any]:
         """Yield a customer's subscriptions to our product, newest first."""

@@ -242,6 +242,7 @@ def received_event(event: dict[str, Any]) -> ReceivedEvent:
             object_id=_text(event["data"]["object"]["id"]),
             created_at=_time(int(event["created"])),
             is_live=bool(event["livemode"]),
+            account=str(event.get("account") or ""),
         )
     except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
         raise WebhookRefused("The body is not a snapshot event of Stripe.") from error

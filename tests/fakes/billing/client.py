@@ -280,7 +280,7 @@ class AccountClient(Account):
         return self.settings
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent | None:
-        return webhooks.read_webhook(body=body, signature=signature, secrets=self._secrets, is_live=False)
+        return webhooks.read_webhook(body=body, signature=signature, secrets=self._secrets)
 
     def _state(self, subscription_id: str) -> SubscriptionState:
         return _subscription_state(self._subscription(subscription_id))

@@ -10,7 +10,10 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
+from payments import checks
 from payments.models import StripeEvent
+from payments.queries import payment_counts
+from payments.services import events
 from payments.stripe import set_billing_client
 from tests.fakes.billing import FakeBilling
 from tests.payments.rows import all_rows
@@ -137,7 +140,6 @@ def test_a_forgery_is_refused_and_leaves_no_row(body: bytes, forgery: str) -> No
         b'"event"',
         b"[" * 5000,
         json.dumps({"object": "event"}).encode(),
-        json.dumps(_event(livemode=True)).encode(),
         json.dumps(_event(id=7)).encode(),
         json.dumps(_event(id="e" * 256)).encode(),
         json.dumps(_event(type="")).encode(),
@@ -173,12 +175,38 @@ def test_a_signed_event_that_is_not_used_is_accepted_and_not_stored(kind: str) -
     assert not StripeEvent.objects.exists()
 
 
-def test_a_live_service_refuses_events_of_the_test_mode(body: bytes, settings: Any) -> None:
+@pytest.mark.parametrize("type_", ["invoice.paid", "charge.dispute.created", "setup_intent.succeeded"])
+def test_an_event_of_a_connected_account_is_done_at_once_whatever_its_mode(
+    fake: FakeBilling, type_: str
+) -> None:
+    content = json.dumps(
+        _event(type=type_, account="acct_x", livemode=secrets.choice([True, False]))
+    ).encode()
+    for _ in range(2):
+        assert _post(content, signature(content)).status_code == 200
+    row = StripeEvent.objects.get()
+    assert (row.status, row.outcome, row.attempts) == ("processed", "not-ours", 0)
+    assert not events.process(event_id=row.pk, now=fake.now())
+    assert events.process_due(now=fake.now()) == 0
+    assert not fake.calls
+
+
+def test_an_event_of_the_other_mode_is_kept_counted_and_fails_the_check_until_the_key_matches(
+    fake: FakeBilling, settings: Any
+) -> None:
+    content = json.dumps(_event(type="balance_settings.updated", livemode=True)).encode()
+    assert _post(content, signature(content)).status_code == 200
+    row = StripeEvent.objects.get()
+    assert not events.process(event_id=row.pk, now=fake.now())
+    row.refresh_from_db()
+    assert (row.status, row.attempts) == ("failed", 1)
+    assert "STRIPE_SECRET_KEY" in row.last_error
+    assert not fake.calls
+    assert payment_counts().failed_events == 1
+    assert [message.id for message in checks.events_are_of_our_mode()] == ["payments.E003"]
     settings.STRIPE_SECRET_KEY = f"sk_live_{secrets.token_hex(12)}"
-    set_billing_client(None)
-    assert _post(body, signature(body)).status_code == 400
-    live = json.dumps(_event(livemode=True)).encode()
-    assert _post(live, signature(live)).status_code == 200
+    assert events.process(event_id=row.pk, now=fake.now())
+    assert checks.events_are_of_our_mode() == []
 
 
 def test_without_a_secret_every_webhook_is_refused(body: bytes, settings: Any) -> None:

@@ -211,7 +211,10 @@ def test_a_refused_top_up_pauses_with_its_reason_until_a_new_consent(
     )
     assert run(double) == 0
     double.controls.clear_faults()
-    paused = {CurrencyFixed: "currency-fixed", AddressRequired: "address-required"}
+    paused: dict[type[DomainError], str] = {
+        CurrencyFixed: "currency-fixed",
+        AddressRequired: "address-required",
+    }
     reason = paused.get(refusal.error, "billing-refused")
     assert AutoTopUp.objects.get().paused_reason == Purchase.objects.get().failure_code == reason
     _assert_nothing_waits()

@@ -1,5 +1,6 @@
 """
 Clawbacks take credits and experience back for refunded and disputed money, and restore them when it is reinstated.
+Money that a credit note returned outside of Stripe counts, too, but is no movement of the Stripe account.
 
 A payout's clawbacks take back `floor(gained × money returned / money charged)` in total, for credits and for the
 experience of each track. The total depends only on Stripe's current state, so events may arrive in any order, twice or
@@ -39,9 +40,12 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
         StaleSnapshot: `returned` is stale and would change the rows.
     """
     payout = payout_of(returned)
-    if payout is None or not (returned.total_minor or payout.refunded_minor or payout.disputed_minor):
+    if payout is None:
         return
-    to_take = credits_to_take(payout=payout, returned=returned) - payout.credits_taken_back()
+    taken = payout.credits_taken_back()
+    if not (returned.total_minor or payout.refunded_minor or payout.disputed_minor or taken):
+        return
+    to_take = credits_to_take(payout=payout, returned=returned) - taken
     experience_by_track = experience_to_take(payout=payout, returned=returned)
     money = {"refunded_minor": returned.refunded_minor, "disputed_minor": returned.disputed_minor}
     is_known = all(getattr(payout, name) == amount for name, amount in money.items())
@@ -73,14 +77,15 @@ def payout_of(returned: ReturnedMoney) -> Payout | None:
     return rows.paid_by([returned.payment_intent_id]).first()
 
 
-def read_returned_money(payment_intent_ids: Sequence[str]) -> ReturnedMoney:
-    """Read from Stripe the sum of money returned of all payments of one invoice."""
+def read_returned_money(payment_intent_ids: Sequence[str], *, invoice_id: str) -> ReturnedMoney:
+    """Read from Stripe the sum of money returned of all payments of one invoice; an empty `invoice_id` if unknown."""
     client = get_billing_client()
     parts = [client.returned_money(payment_intent_id=intent) for intent in payment_intent_ids]
     return ReturnedMoney(
         payment_intent_id=payment_intent_ids[0],
         refunded_minor=sum(part.refunded_minor for part in parts),
         disputed_minor=sum(part.disputed_minor for part in parts),
+        off_stripe_minor=client.credited_off_stripe(invoice_id=invoice_id) if invoice_id else 0,
     )
 
 

@@ -74,7 +74,7 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
     """
     if not payout.is_refundable:
         raise NotRefundable("This money did not come from a payment at Stripe.", left=0)
-    returned = clawbacks.read_returned_money(payout.payment_ids())
+    returned = clawbacks.read_returned_money(payout.payment_ids(), invoice_id=payout.stripe_invoice_id)
     left = payout.charged_minor - returned.total_minor
     if left <= 0:
         raise NotRefundable("All of this payment has been returned.", left=0)

@@ -150,7 +150,7 @@ def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
         else ()
     )
     returned = (
-        clawbacks.read_returned_money(invoice.payment_ids)
+        clawbacks.read_returned_money(invoice.payment_ids, invoice_id=invoice.invoice_id)
         if payouts.is_payable(invoice=invoice) and invoice.payment_ids
         else None
     )
@@ -167,7 +167,10 @@ def payment_snapshot(payment_intent_id: str) -> Snapshot:
     """Return the snapshot of a payment's returned money, with that of the other payments of its payout's invoice."""
     requested_at = db_now()
     payout = Payout.objects.paid_by([payment_intent_id]).first()
-    returned = clawbacks.read_returned_money(payout.payment_ids() if payout else [payment_intent_id])
+    intents, invoice_id = (
+        (payout.payment_ids(), payout.stripe_invoice_id) if payout else ([payment_intent_id], "")
+    )
+    returned = clawbacks.read_returned_money(intents, invoice_id=invoice_id)
     return Snapshot(requested_at=requested_at, received_at=db_now(), returned=returned)
 
 
@@ -221,6 +224,14 @@ def _fetch_returned_money(object_id: str) -> Snapshot:
     return payment_snapshot(payment_intent_id) if payment_intent_id else _empty()
 
 
+def _fetch_credit_note(object_id: str) -> Snapshot:
+    invoice_id = get_billing_client().invoice_of_credit_note(credit_note_id=object_id)
+    payout = Payout.objects.filter(stripe_invoice_id=invoice_id).first()
+    if payout is None or not payout.stripe_payment_intent_id:
+        return _empty(is_foreign=True)  # A later payout reads the credit notes of its invoice.
+    return payment_snapshot(payout.stripe_payment_intent_id)
+
+
 def _fetch_warned_payment(object_id: str) -> Snapshot:
     payment_intent_id = get_billing_client().payment_intent_of(object_id=object_id)
     return replace(_empty(), warned_payment=payment_intent_id)
@@ -243,6 +254,7 @@ _FETCHERS: tuple[tuple[str, Callable[[str], Snapshot]], ...] = (
     ("refund.", _fetch_returned_money),
     ("charge.refund", _fetch_returned_money),
     ("charge.dispute.", _fetch_returned_money),
+    ("credit_note.", _fetch_credit_note),
     ("radar.early_fraud_warning.", _fetch_warned_payment),
 )
 
@@ -268,6 +280,8 @@ EVENT_TYPES = (
     "charge.dispute.funds_withdrawn",
     "charge.dispute.funds_reinstated",
     "charge.dispute.closed",
+    "credit_note.created",
+    "credit_note.voided",
     "radar.early_fraud_warning.created",
     "radar.early_fraud_warning.updated",
 )

@@ -191,16 +191,18 @@ class ReturnedMoney:
     """
     All money of a payment that was returned so far: refunds that did not fail, and withdrawn disputed sums.
 
-    If several payments paid an invoice, the amounts are sums over them, and the intent is that of the first.
+    `off_stripe_minor` was returned outside of Stripe, as credit notes of the invoice tell. If several payments paid an
+    invoice, the amounts are sums over them, and the intent is that of the first.
     """
 
     payment_intent_id: str
     refunded_minor: int
     disputed_minor: int
+    off_stripe_minor: int = 0
 
     @property
     def total_minor(self) -> int:
-        return self.refunded_minor + self.disputed_minor
+        return self.refunded_minor + self.disputed_minor + self.off_stripe_minor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,13 +383,23 @@ class BillingClient(Protocol):
         """Read every live subscription to our product, of one customer or of all, newest first."""
 
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
-        """Read the payment intents of all refunds and disputes created since then; some may occur more than once."""
+        """
+        Read the payment intents of all refunds, disputes, and credit notes paid out of band, created since then.
+
+        Some may occur more than once.
+        """
 
     def fraud_warnings_since(self, *, since: datetime) -> Iterator[str]:
         """Read the payment intents of card networks' early fraud warnings that can still be acted on, page by page."""
 
     def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
         """Read the amounts of one payment that were refunded or disputed."""
+
+    def credited_off_stripe(self, *, invoice_id: str) -> int:
+        """Return the sum of an invoice's credit notes that was returned outside of Stripe."""
+
+    def invoice_of_credit_note(self, *, credit_note_id: str) -> str:
+        """Return the invoice of a credit note."""
 
     def paid_with(self, *, payment_intent_id: str) -> int:
         """Return the amount that a payment has collected, before refunds and disputes."""

@@ -33,6 +33,7 @@ _NETWORK_RETRIES = 2
 # Invoices that can be paid. Paying a draft finalizes it; renewals of an `unpaid` subscription stay drafts.
 COLLECTABLE = ("open", "draft")
 _PAYMENTS = ["payments"]
+_DECIDED_FOR_US = ("won", "warning_closed", "prevented")
 _LATEST_PAYMENTS = ["latest_invoice.payments"]
 _LATEST_OF_EACH = ["data.latest_invoice"]
 
@@ -170,6 +171,11 @@ class Lookups:
                 rows = resource.list(_created_since(since)).auto_paging_iter()
                 intents = (objects.id_of(row.payment_intent) for row in rows)
                 yield from (intent for intent in intents if intent)
+            for note in self._v1.credit_notes.list(_created_since(since)).auto_paging_iter():
+                if note.out_of_band_amount:
+                    query = {**PAGE, "invoice": objects.id_of(note.invoice)}
+                    payments = self._v1.invoice_payments.list(query).auto_paging_iter()
+                    yield from objects.payment_intents_of(list(payments))
 
     def fraud_warnings_since(self, *, since: datetime) -> Iterator[str]:
         with translated_errors():
@@ -187,6 +193,17 @@ class Lookups:
                 refunded_minor=sum(row.amount for row in refunds if row.status in {"succeeded", "pending"}),
                 disputed_minor=sum(map(_withdrawn, disputes)),
             )
+
+    def credited_off_stripe(self, *, invoice_id: str) -> int:
+        with translated_errors():
+            if not self._v1.invoices.retrieve(invoice_id).post_payment_credit_notes_amount:
+                return 0
+            notes = self._v1.credit_notes.list({**PAGE, "invoice": invoice_id}).auto_paging_iter()
+            return sum(int(note.out_of_band_amount or 0) for note in notes if note.status == "issued")
+
+    def invoice_of_credit_note(self, *, credit_note_id: str) -> str:
+        with translated_errors():
+            return objects.id_of(self._v1.credit_notes.retrieve(credit_note_id).invoice)
 
     def paid_with(self, *, payment_intent_id: str) -> int:
         with translated_errors():
@@ -338,8 +355,11 @@ def _withdrawn(dispute: Any) -> int:
     """
     Return how much of the disputed sum was withdrawn from our account and not reinstated since.
 
-    The movements may be in another currency than the payment, so only their proportion is used.
+    Of a dispute that was decided for us, nothing is. Else the movements tell: they may be in another currency than the
+    payment, so only their proportion is used. Rates of exchange move between them, so they need not add up to 0.
     """
+    if dispute.status in _DECIDED_FOR_US:
+        return 0
     amounts = [int(entry.amount) for entry in dispute.balance_transactions or []]
     whole, out = -min([*amounts, 0]), -sum(amounts)
     return int(dispute.amount) * min(out, whole) // whole if out > 0 else 0

@@ -176,7 +176,7 @@ def _clawback_differences(payout_ids: set[int], counts: Counter[str]) -> Iterato
     rows = Payout.objects.filter(pk__in=payout_ids).exclude(stripe_payment_intent_id="")
     for payout in rows.order_by("pk"):
         counts["payments refunded or disputed"] += 1
-        returned = clawbacks.read_returned_money(payout.payment_ids())
+        returned = clawbacks.read_returned_money(payout.payment_ids(), invoice_id=payout.stripe_invoice_id)
         wanted = clawbacks.credits_to_take(payout=payout, returned=returned)
         taken = payout.credits_taken_back()
         experience = clawbacks.experience_to_take(payout=payout, returned=returned)
@@ -185,7 +185,8 @@ def _clawback_differences(payout_ids: set[int], counts: Counter[str]) -> Iterato
             yield Finding(
                 rule=Rule.CLAWBACK_SUM,
                 have=f"{taken} of {payout.credits} credits taken back; experience still to take: {left}",
-                wanted=f"{returned.refunded_minor} refunded and {returned.disputed_minor} disputed of "
+                wanted=f"{returned.refunded_minor} refunded, {returned.disputed_minor} disputed and "
+                f"{returned.off_stripe_minor} returned outside of Stripe of "
                 f"{payout.amount_minor} {payout.currency}, which is {wanted} credits",
                 ids={"payment": payout.stripe_payment_intent_id, "invoice": payout.stripe_invoice_id},
             )

@@ -253,6 +253,15 @@ class AccountClient(Account):
             ),
         )
 
+    def credited_off_stripe(self, *, invoice_id: str) -> int:
+        """Return 0: nobody issues credit notes here."""
+        self._count("credited_off_stripe")
+        return 0
+
+    def invoice_of_credit_note(self, *, credit_note_id: str) -> str:
+        self._count("invoice_of_credit_note")
+        return ""
+
     def paid_with(self, *, payment_intent_id: str) -> int:
         self._count("paid_with")
         return self._paid_with(payment_intent_id)

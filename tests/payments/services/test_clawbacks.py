@@ -25,6 +25,7 @@ from tests.database import rewrite
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
+from tests.payments.reconciling import assert_no_findings, findings
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events, process_events, webhook_body
 
@@ -276,3 +277,49 @@ def _live(
     steps = CreditEntry.objects.filter(source="PAYOUT_CLAWBACK").order_by("account_version")
     assert all(one.balance_after == one.balance_before + one.amount for one in steps)
     assert find_differences() == []
+
+
+@pytest.mark.parametrize("is_won", [False, True])
+def test_a_dispute_is_compared_by_its_state_and_not_by_amounts_at_two_rates_of_exchange(
+    double: DoubleAccount, running: Payer, is_won: bool
+) -> None:
+    """Money of another settlement currency comes back at another rate, so a part of it seems to stay away."""
+    dispute = double.dispute(running.payout.stripe_payment_intent_id)
+    process_all_events(double)
+    double.controls.close_dispute(dispute, won=is_won, reinstate=False)
+    if is_won:
+        double.controls.reinstate_funds(dispute, running.payout.charged_minor - random.randint(1, 100))
+    process_all_events(double)
+    repairs.claw_back_missed_money(now=double.now())
+    kept = running.payout.credits if is_won else 0
+    assert (running.balance, running.payout.disputed_minor == 0) == (kept, is_won)
+    assert_no_findings(double)
+
+
+def test_a_credit_note_paid_out_of_band_takes_its_share_back_until_it_is_voided(
+    double: DoubleAccount, running: Payer, amount: int
+) -> None:
+    payout, part = running.payout, random.randint(1, amount - 1)
+    note = double.controls.create_credit_note(payout.stripe_invoice_id, part, out_of_band=True)
+    process_all_events(double)
+    assert _taken(running) == payout.credits * part // amount
+    # The money moved outside of Stripe, so the account's movements do not show it.
+    assert (running.payout.refunded_minor, MoneyReturn.objects.count()) == (0, 0)
+    double.refund(payout.stripe_payment_intent_id, 1)
+    process_all_events(double)
+    assert _taken(running) == payout.credits * (part + 1) // amount
+    assert_no_findings(double)
+    double.controls.void_credit_note(note["id"])
+    process_all_events(double)
+    assert _taken(running) == payout.credits // amount
+    assert_no_findings(double)
+
+
+def test_a_credit_note_out_of_band_whose_event_was_lost_is_a_difference_that_the_night_repairs(
+    double: DoubleAccount, running: Payer, amount: int
+) -> None:
+    double.controls.create_credit_note(running.payout.stripe_invoice_id, amount, out_of_band=True)
+    assert [finding["rule"] for finding in findings(double)] == ["clawback-sum"]
+    repairs.claw_back_missed_money(now=double.now())
+    assert running.balance == 0
+    assert_no_findings(double)

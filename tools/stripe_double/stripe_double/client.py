@@ -229,9 +229,15 @@ class _Dashboard(_Connection):
         """Send an event of any type about any object."""
         self._post("events/emit", type=type, object=object)
 
-    def create_credit_note(self, invoice: str, amount: int | None = None) -> Json:
-        """Issue a credit note for an invoice."""
-        return self._post("credit_notes/create", invoice=invoice, amount=amount)
+    def create_credit_note(
+        self, invoice: str, amount: int | None = None, *, out_of_band: bool = False
+    ) -> Json:
+        """Issue a credit note for an invoice; `out_of_band`: its money was returned outside of Stripe."""
+        return self._post("credit_notes/create", invoice=invoice, amount=amount, out_of_band=out_of_band)
+
+    def void_credit_note(self, credit_note: str) -> Json:
+        """Void the credit note of a paid invoice."""
+        return self._post("credit_notes/void", credit_note=credit_note)
 
     def open_dispute(self, payment_intent: str, *, amount: int | None = None, withdraw: bool = True) -> Json:
         """Dispute the charge that paid an intent."""

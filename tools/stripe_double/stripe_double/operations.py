@@ -1,6 +1,7 @@
 """Every operation under `/v1`."""
 
 from stripe_double.billing import (
+    credit_notes,
     customers,
     discounts,
     invoice_items,
@@ -27,8 +28,8 @@ from stripe_double.resources import (
 )
 
 _MODULES = (
-    balance, charges, customers, discounts, disputes, events, fraud_warnings, invoice_items, invoices, payment_intents,
-    payment_methods, prices, products, refunds, schedules, sessions, setup_intents, subscriptions,
+    balance, charges, credit_notes, customers, discounts, disputes, events, fraud_warnings, invoice_items, invoices,
+    payment_intents, payment_methods, prices, products, refunds, schedules, sessions, setup_intents, subscriptions,
     test_clocks, tax_settings, webhook_endpoints,
 )  # fmt: skip
 OPERATIONS = tuple(route for module in _MODULES for route in module.ROUTES)

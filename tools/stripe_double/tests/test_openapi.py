@@ -19,6 +19,8 @@ _NOT_DESCRIBED = {
     "GET /v1/checkout/sessions/{id}",
     "GET /v1/coupons",
     "GET /v1/coupons/{id}",
+    "GET /v1/credit_notes",
+    "GET /v1/credit_notes/{id}",
     "GET /v1/invoices/{id}/lines",
     "GET /v1/radar/early_fraud_warnings",
     "GET /v1/radar/early_fraud_warnings/{id}",

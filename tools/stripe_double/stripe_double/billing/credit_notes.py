@@ -1,12 +1,15 @@
-"""Credit notes, issued by the control API."""
+"""Credit notes, issued and voided by the control API."""
 
 from stripe_double.account import Account
 from stripe_double.billing.collection import mark_paid
 from stripe_double.billing.payments import cancel_payment, change_amount
 from stripe_double.errors import InvalidRequest
 from stripe_double.events import emit, emit_changes
+from stripe_double.parameters import String
+from stripe_double.routing import list_route, retrieve_route
 from stripe_double.store import Resource, list_object, new_id
 
+_PATH = "/v1/credit_notes"
 _NULL = (
     "customer_balance_transaction", "effective_at", "memo", "out_of_band_amount", "reason", "shipping_cost",
     "voided_at",
@@ -14,12 +17,14 @@ _NULL = (
 _TOTALS = ("amount", "subtotal", "subtotal_excluding_tax", "total", "total_excluding_tax")
 
 
-def create_credit_note(account: Account, invoice: Resource, amount: int | None) -> Resource:
+def create_credit_note(
+    account: Account, invoice: Resource, amount: int | None, *, is_out_of_band: bool = False
+) -> Resource:
     """
     Issue a credit note over the amount, or over the rest of the invoice.
 
     It lowers the amount due of an open invoice, which is paid if nothing is left; for a paid invoice it is added to the
-    customer's balance.
+    customer's balance, or was returned outside of Stripe.
     """
     is_open = invoice["status"] == "open"
     credited = invoice["post_payment_credit_notes_amount"]
@@ -31,9 +36,21 @@ def create_credit_note(account: Account, invoice: Resource, amount: int | None) 
     if is_open:
         _lower_amount_due(account, invoice, amount)
     else:
-        _credit_balance(account, invoice, amount)
+        note["out_of_band_amount"] = amount if is_out_of_band else None
+        _credit(account, invoice, 0 if is_out_of_band else amount, noted=amount)
     emit(account, "credit_note.created", note)
     return note
+
+
+def void_credit_note(account: Account, note: Resource) -> None:
+    """Void the credit note of a paid invoice."""
+    if note["status"] != "issued" or not note["post_payment_amount"]:
+        raise InvalidRequest("This credit note cannot be voided.")
+    note.update(status="void", voided_at=account.now)
+    invoice = account.store.get("invoice", note["invoice"]) or {}
+    amount = note["post_payment_amount"]
+    _credit(account, invoice, 0 if note["out_of_band_amount"] else -amount, noted=-amount)
+    emit(account, "credit_note.voided", note)
 
 
 def _lower_amount_due(account: Account, invoice: Resource, amount: int) -> None:
@@ -48,12 +65,12 @@ def _lower_amount_due(account: Account, invoice: Resource, amount: int) -> None:
         change_amount(account, invoice, invoice["amount_remaining"])
 
 
-def _credit_balance(account: Account, invoice: Resource, amount: int) -> None:
+def _credit(account: Account, invoice: Resource, to_balance: int, *, noted: int) -> None:
     with emit_changes(account, "invoice.updated", invoice):
-        invoice["post_payment_credit_notes_amount"] += amount
+        invoice["post_payment_credit_notes_amount"] += noted
     customer = account.store.get("customer", invoice["customer"]) or {}
     with emit_changes(account, "customer.updated", customer):
-        customer["balance"] -= amount
+        customer["balance"] -= to_balance
 
 
 def _new_credit_note(account: Account, invoice: Resource, amount: int, *, before_payment: bool) -> Resource:
@@ -83,3 +100,9 @@ def _new_credit_note(account: Account, invoice: Resource, amount: int, *, before
         "total_taxes": [],
         "type": "mixed",
     }
+
+
+ROUTES = (
+    list_route(_PATH, "credit_note", invoice=String(), customer=String()),
+    retrieve_route(_PATH, "credit_note"),
+)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from stripe_double.billing import credit_notes
 from stripe_double.billing.collection import ENDED_STATUSES, collect_invoice, mark_paid, payment_method_for
-from stripe_double.billing.credit_notes import create_credit_note
 from stripe_double.billing.invoice_lines import invoice_item_line
 from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
 from stripe_double.billing.payments import pay_part
@@ -122,9 +122,20 @@ def emit_event(context: Context, body: Body) -> Any:
 
 
 def credit_invoice(context: Context, body: Body) -> Any:
-    """Issue a credit note for an invoice, by default over the rest."""
+    """Issue a credit note for an invoice, by default over the rest; `out_of_band`: the money went outside of Stripe."""
     invoice = find_in_body(context, "invoice", body)
-    return public(create_credit_note(context.account, invoice, body.get("amount")))
+    is_out_of_band = bool(body.get("out_of_band", False))
+    note = credit_notes.create_credit_note(
+        context.account, invoice, body.get("amount"), is_out_of_band=is_out_of_band
+    )
+    return public(note)
+
+
+def void_credit_note(context: Context, body: Body) -> Any:
+    """Void the credit note of a paid invoice."""
+    note = find_in_body(context, "credit_note", body)
+    credit_notes.void_credit_note(context.account, note)
+    return public(note)
 
 
 def open_dispute(context: Context, body: Body) -> Any:
@@ -184,6 +195,7 @@ DASHBOARD_CONTROLS: Controls = {
     ("POST", "fraud_warnings/create"): warn_of_fraud,
     ("POST", "events/emit"): emit_event,
     ("POST", "credit_notes/create"): credit_invoice,
+    ("POST", "credit_notes/void"): void_credit_note,
     ("POST", "disputes/open"): open_dispute,
     ("POST", "disputes/withdraw"): withdraw_funds,
     ("POST", "disputes/reinstate"): reinstate_funds,

@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
                     ("address-missing", "waits for the customer's address, on which tax depends"),
                     ("stuck", "could not be finalized by Stripe"),
                     ("collected", "paid by card"),
-                    ("balance", "paid from the customer's balance"),
+                    ("balance", "covered by the customer's balance"),
                     ("credit-note", "settled by a credit note"),
                     ("off-stripe", "paid outside of Stripe"),
                     ("carried", "below the minimum charge: added to the next invoice"),

@@ -18,7 +18,7 @@ class Settlement(models.TextChoices):
     ADDRESS_MISSING = "address-missing", "waits for the customer's address, on which tax depends"
     STUCK = "stuck", "could not be finalized by Stripe"
     COLLECTED = "collected", "paid by card"
-    BALANCE = "balance", "paid from the customer's balance"
+    BALANCE = "balance", "covered by the customer's balance"
     CREDIT_NOTE = "credit-note", "settled by a credit note"
     OFF_STRIPE = "off-stripe", "paid outside of Stripe"
     CARRIED = "carried", "below the minimum charge: added to the next invoice"
@@ -142,6 +142,11 @@ class Subscription(models.Model):
     def renews(self) -> bool:
         """Whether Stripe will try to collect another period."""
         return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
+
+    def is_covered_after(self, paid_until: datetime) -> bool:
+        """Whether a balance, and no payment, covers the current period, which begins at `paid_until` or later."""
+        is_covered = self.status == self.Status.ACTIVE and self.latest_invoice == Settlement.BALANCE
+        return is_covered and self.current_period_start >= paid_until
 
     def payouts_at(self, now: datetime) -> list[Payout]:
         """Return the payouts of the period that contains `now`: that of the month, then those of changes during it."""

@@ -244,18 +244,21 @@ def paid_period_of(*, payout: Payout, credits: int) -> PaidPeriod | None:
     Return the paid period of a user's newest payout; `credits` are those of the period that were not taken back.
 
     None for a purchase, which has no period. The period ends early if the subscription was cancelled at once, and it is
-    empty if all of its credits were taken back.
+    empty if all of its credits were taken back. A later period that a balance covers is paid as well, without credits.
     """
     subscription, starts_at, ends_at = payout.subscription, payout.period_start, payout.period_end
     if subscription is None or starts_at is None or ends_at is None:
         return None
-    if credits <= 0:
+    is_covered = subscription.is_covered_after(ends_at)
+    if is_covered:
+        starts_at, ends_at = subscription.current_period_start, subscription.current_period_end
+    elif credits <= 0:
         ends_at = starts_at
     elif subscription.ended_at is not None:
         ends_at = max(starts_at, min(subscription.ended_at, ends_at))
-    is_whole = ends_at == payout.period_end
+    is_whole = ends_at in {payout.period_end, subscription.current_period_end}
     return PaidPeriod(
-        credits=max(0, credits),
+        credits=0 if is_covered else max(0, credits),
         starts_at=starts_at,
         ends_at=ends_at,
         renews=is_whole and subscription.renews(),

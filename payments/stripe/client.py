@@ -119,6 +119,8 @@ class InvoiceState:
     further_payment_ids: tuple[str, ...] = ()
     # How the invoice was settled.
     settlement: str = Settlement.COLLECTED
+    # With tax; not positive if credit for earlier payments covered it, or if it was free.
+    total_minor: int = 0
     # The number that the payer sees.
     number: str = ""
     # The payer's country, for which Stripe computes tax.

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from payments.errors import WebhookRefused
-from payments.models import Settlement
+from payments.models import Settlement, Subscription
 from payments.stripe.client import (
     BalanceTransaction,
     CustomerState,
@@ -63,7 +63,7 @@ def subscription_state(
         rests_until=_time_or_none(getattr(pause, "resumes_at", None)),
         is_scheduled=bool(getattr(subscription, "schedule", None)),
         interval=_interval_of(item),
-        is_invoiced=subscription.collection_method == "send_invoice",
+        is_invoiced=getattr(subscription, "collection_method", "") == "send_invoice",
         latest_invoice=_latest_settlement(subscription),
         ended_at=_time_or_none(subscription.ended_at),
         latest_invoice_id=id_of(subscription.latest_invoice),
@@ -75,7 +75,9 @@ def subscription_state(
 
 def _interval_of(item: Any) -> str:
     """Return the time between two invoices, such as `month` or `3 months`."""
-    recurring = item.price.recurring
+    recurring = getattr(item.price, "recurring", None)
+    if recurring is None:
+        return Subscription.MONTHLY
     count = int(recurring.interval_count)
     return str(recurring.interval) if count == 1 else f"{count} {recurring.interval}s"
 
@@ -108,7 +110,9 @@ def settlement_of(invoice: Any) -> Settlement:
     if off_stripe:
         return Settlement.OFF_STRIPE
     if invoice.total <= 0:
-        return Settlement.FREE
+        # Credit for earlier payments, such as after a lower price, covers the invoice; else nothing was due.
+        is_covered = any(line.amount < 0 for line in invoice.lines.data)
+        return Settlement.BALANCE if is_covered else Settlement.FREE
     if invoice.pre_payment_credit_notes_amount:
         return Settlement.CREDIT_NOTE
     return Settlement.BALANCE if invoice.starting_balance < 0 else Settlement.CARRIED
@@ -159,6 +163,7 @@ def invoice_state(
         payment_intent_id=intents[0] if intents else "",
         further_payment_ids=tuple(intents[1:]),
         settlement=settlement_of(invoice),
+        total_minor=int(invoice.total),
         paid_at=_time_or_none(invoice.status_transitions.paid_at),
         is_live=bool(invoice.livemode),
         number=invoice.number or "",

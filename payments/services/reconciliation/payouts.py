@@ -59,7 +59,7 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
         return
     wanted = f"{invoice.collected_minor} {invoice.currency} collected at {invoice.paid_at:%Y-%m-%d %H:%M}"
     if not payouts.is_payable(invoice=invoice):
-        if invoice.settlement != Settlement.FREE:
+        if invoice.total_minor > 0:
             yield _without_payout(invoice, ids)
         return
     try:

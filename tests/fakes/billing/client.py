@@ -365,6 +365,7 @@ def _invoice_state(invoice: Invoice) -> InvoiceState:
         paid_at=invoice.paid_at,
         is_live=False,
         settlement=_settlement(invoice),
+        total_minor=invoice.amount,
         operation=invoice.operation,
     )
 

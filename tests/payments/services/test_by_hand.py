@@ -3,6 +3,7 @@
 import random
 import secrets
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from payments.services import refunds, standing
 from payments.services.reconciliation import repairs
 from payments.services.reconciliation.findings import Rule
 from payments.stripe import set_billing_client
+from rewards.queries import current_rewards
 from tests.database import rewrite
 from tests.payments.dashboard import Clerk
 from tests.payments.faults import fault_injection
@@ -456,10 +458,40 @@ class TestUnpaidMonths:
             "nothing",
             None,
         )
-        assert "paid from the customer's balance" in report.subscription.outlook()
+        assert "covered by the customer's balance" in report.subscription.outlook()
         assert running.upsert(amount) == report.subscription
         assert len(double.v1.charges.list().data) == 1
         assert _rules(double) == [Rule.INVOICE_WITHOUT_PAYOUT]
+
+    def test_a_month_that_a_lower_price_covers_keeps_the_subscriber_until_its_end_without_credits(
+        self, double: DoubleAccount, payer: Payer, clerk: Clerk
+    ) -> None:
+        payer.upsert(5_000)
+        process_all_events(double)
+        gave = payer.balance
+        lower = {"id": payer.subscription.stripe_item_id, "price_data": clerk.price(2_000)}
+        clerk.change(_id(payer), lower, proration_behavior="create_prorations")
+        double.controls.advance_to(int(payer.subscription.current_period_end.timestamp()) + 2 * HOUR)
+        process_all_events(double)
+        row = payer.subscription
+        for now in (double.now(), row.current_period_end - timedelta(minutes=1)):
+            report = standing.report(user=payer.user, now=now)
+            assert (report.subscription.latest_invoice, report.next_step) == ("balance", "nothing")
+            assert current_rewards(user=payer.user, now=now).is_subscriber
+            assert (payer.quota(now).total, payer.quota(now).reset_date) == (
+                0,
+                int(row.current_period_end.timestamp()),
+            )
+        assert "covered by the customer's balance" in report.subscription.outlook()
+        assert payer.balance == gave
+        assert payer.upsert(2_000) == row
+        assert len(double.v1.charges.list().data) == 1
+        assert _rules(double) == []
+        double.pass_time(32 * 86_400)
+        process_all_events(double)
+        # What is left of the balance pays a part of the next month, and the card the rest.
+        assert 0 < payer.payout.amount_minor < 2_000
+        assert _rules(double) == []
 
     def test_a_month_that_is_still_collected_is_not_bought_twice(
         self, double: DoubleAccount, running: Payer, amount: int

@@ -39,8 +39,12 @@ def consent(double: DoubleAccount, payer: Payer, pack: CreditPack) -> Consent:
     """Return a function that turns top-up on, by default below a single credit and without a real limit."""
 
     def give(*, threshold: int = 1, limit: int = 10**6) -> AutoTopUp:
-        terms = Terms(threshold, pack.code, limit, CONSENT)
-        return top_ups.consent(user=payer.user, terms=terms, now=double.now())
+        terms = Terms(min(threshold, 100), pack.code, limit, CONSENT)
+        given = top_ups.consent(user=payer.user, terms=terms, now=double.now())
+        # A higher one stands for credits that are used up at once.
+        AutoTopUp.objects.filter(pk=given.pk).update(threshold=threshold)
+        given.refresh_from_db()
+        return given
 
     return give
 

@@ -32,7 +32,7 @@ def troubles_of(person: "Person", now: datetime) -> list[Trouble]:
     """Return the person's problems, in three statements."""
     return [
         *_of_the_account(person),
-        *_of_payments(person),
+        *_of_payments(person, now),
         *_of_calls(person, now),
         *_of_earnings(person),
         *_requests(person),
@@ -55,9 +55,9 @@ def _of_the_account(person: "Person") -> Iterator[Trouble]:
         yield Trouble(f"Owes {-person.account.available:,} credits; calls are accepted up to {limit:,}.")
 
 
-def _of_payments(person: "Person") -> Iterator[Trouble]:
+def _of_payments(person: "Person", now: datetime) -> Iterator[Trouble]:
     for row, _ in person.subscriptions:
-        if row.status not in _FINE or row.is_resting:
+        if row.status not in _FINE or row.is_resting or row.stuck_invoice(now):
             state = row.get_status_display().lower()
             yield Trouble(f"Subscription {state}: {row.outlook()}.", _page("payments_subscription", row.pk))
     for payment in person.payments:

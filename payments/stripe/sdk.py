@@ -238,11 +238,23 @@ class StripeBillingClient(Cards):
             return self._subscription(subscription_id)
 
     def _leave(self, state: SubscriptionState) -> SubscriptionState:
-        """Remove our items from a subscription that also bills other products."""
+        """Remove our items from a subscription that also bills other products, and from its draft invoice."""
+        # First the draft: a repeat after a crash finds a subscription that is still ours.
+        self._clear_draft(state.latest_invoice_id)
         removed = [{"id": item_id, "deleted": True} for item_id in (state.item_id, *state.other_item_ids)]
         parameters = {"items": removed, "proration_behavior": "none"}
         self._v1.subscriptions.update(state.subscription_id, parameters)
         return self._subscription(state.subscription_id)
+
+    def _clear_draft(self, invoice_id: str) -> None:
+        """Remove our lines from a draft, which Stripe would collect within the hour for the other products."""
+        invoice = self._v1.invoices.retrieve(invoice_id) if invoice_id else None
+        if invoice is None or invoice.status != "draft":
+            return
+        ours = [line.id for line in self._lines_of(invoice) if objects.product_of(line) == self._product_id]
+        if ours:
+            lines = [{"id": line_id, "behavior": "delete"} for line_id in ours]
+            self._v1.invoices.remove_lines(invoice_id, {"lines": lines})
 
     def create_purchase(
         self, *, customer_id: str, amount_minor: int, currency: str, key: str, has_expired_key: bool = False

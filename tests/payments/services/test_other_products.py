@@ -1,16 +1,18 @@
 """Other products on the same Stripe account, bought by our own customers: not read, changed, paid out or cancelled."""
 
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from payments.errors import BillingRefused, NoSubscription
 from payments.models import Payout, StripeEvent, Subscription
-from payments.services import deletion, self_service
+from payments.services import deletion, operations, self_service
 from payments.services.reconciliation import repairs
 from payments.stripe import get_billing_client
 from tests.payments.dashboard import Clerk
+from tests.payments.faults import fault_injection, once
 from tests.payments.payers import Payer
 from tests.payments.reconciling import assert_no_findings
 from tests.payments.stripe_accounts import DoubleAccount
@@ -143,3 +145,32 @@ def test_a_subscription_that_lost_our_product_has_ended_for_us(
     assert (row.status, row.amount_minor, row.ended_at is not None) == ("canceled", amount, True)
     assert payer.upsert(amount).stripe_subscription_id != shared
     assert not get_billing_client().retrieve_subscription(subscription_id=shared).is_ours
+
+
+def test_cancelling_at_once_takes_our_part_out_of_the_renewal_that_also_bills_hats(
+    double: DoubleAccount, payer: Payer, clerk: Clerk, amount: int, hats: int
+) -> None:
+    shared = clerk.subscribe_to(
+        payer, {"price_data": clerk.price(amount)}, {"price_data": clerk.price(hats, product=HATS)}
+    )
+    process_all_events(double)
+    gave = payer.balance
+    double.controls.advance_to(int(payer.subscription.current_period_end.timestamp()) + 60)
+    process_all_events(double)
+    assert double.rows("/v1/invoices", status="draft")[0]["amount_due"] == amount + hats
+    with fault_injection() as client:
+        client.after["cancel_subscription"] = once(_fail)  # A repeat finds nothing left to remove.
+        with suppress(ZeroDivisionError):
+            payer.cancel(immediately=True)
+    assert payer.cancel(immediately=True).status == "canceled"
+    double.pass_time(2 * 3_600)
+    process_all_events(double)
+    collected = [row["amount_paid"] for row in double.rows("/v1/invoices", subscription=shared)]
+    assert collected == [amount + hats, hats]
+    assert payer.balance == gave
+    operations.resume_abandoned(now=double.now())
+    assert_no_findings(double)
+
+
+def _fail() -> None:
+    raise ZeroDivisionError

@@ -31,6 +31,7 @@ _NOT_DESCRIBED = {
     "POST /v1/checkout/sessions",
     "POST /v1/coupons",
     "POST /v1/invoiceitems",
+    "POST /v1/invoices/{id}/remove_lines",
     "POST /v1/payment_methods/{id}/detach",
     "POST /v1/subscription_schedules",
     "POST /v1/subscription_schedules/{id}/release",

@@ -10,7 +10,13 @@ from stripe_double.billing.collection import (
     require_one_currency,
     void_and_update_subscription,
 )
-from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft, write_off
+from stripe_double.billing.invoicing import (
+    create_invoice,
+    finalize_invoice,
+    new_draft,
+    remove_lines,
+    write_off,
+)
 from stripe_double.billing.payments import payment_intent_of
 from stripe_double.billing.renewals import next_lines, renews_at
 from stripe_double.billing.taxes import require_location
@@ -129,6 +135,13 @@ def lines(account: Account, params: dict[str, Any], identifier: str) -> Resource
     return paginate(invoice["lines"]["data"][::-1], params, f"{_PATH}/{identifier}/lines")
 
 
+def delete_lines(account: Account, params: dict[str, Any], identifier: str) -> Resource:
+    """Delete lines of a draft."""
+    invoice = find(account, "invoice", identifier)
+    remove_lines(account, invoice, {line["id"] for line in params["lines"]})
+    return invoice
+
+
 def _bills(invoice: Resource, subscription: str) -> bool:
     details = (invoice["parent"] or {}).get("subscription_details") or {}
     return bool(details.get("subscription") == subscription)
@@ -155,6 +168,12 @@ _CREATE = takes(
     # Items that wait for a subscription's next invoice stay there.
     pending_invoice_items_behavior=Enum(("exclude",)),
 )
+_REMOVE_LINES = takes(
+    "lines",
+    lines=Array(
+        Hash({"behavior": Enum(("delete",)), "id": String()}, required=("behavior", "id")), max_items=250
+    ),
+)
 _PAY = takes(off_session=Boolean(), paid_out_of_band=Boolean(), payment_method=String())
 ROUTES = (
     list_route(
@@ -173,5 +192,6 @@ ROUTES = (
     Route("POST", f"{_PATH}/{{id}}/pay", pay, _PAY),
     Route("POST", f"{_PATH}/{{id}}/finalize", finalize, takes()),
     Route("POST", f"{_PATH}/{{id}}/void", void, takes()),
+    Route("POST", f"{_PATH}/{{id}}/remove_lines", delete_lines, _REMOVE_LINES),
     Route("POST", f"{_PATH}/{{id}}/mark_uncollectible", mark_uncollectible, takes()),
 )

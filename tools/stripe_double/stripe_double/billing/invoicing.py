@@ -102,6 +102,19 @@ def add_line(account: Account, invoice: Resource, line: Resource, *, behaviours:
     emit(account, "invoice.updated", invoice)
 
 
+def remove_lines(account: Account, invoice: Resource, ids: set[str]) -> None:
+    """Delete lines of a draft."""
+    lines = invoice["lines"]["data"]
+    if invoice["status"] != "draft" or not ids <= {line["id"] for line in lines}:
+        raise InvalidRequest("You can only remove lines of draft invoices.", param="lines")
+    with emit_changes(account, "invoice.updated", invoice):
+        invoice["lines"]["data"] = [line for line in lines if line["id"] not in ids]
+        taxes = [tax for line in invoice["lines"]["data"] for tax in line["taxes"] or []]
+        _add_up(invoice)
+        if taxes:
+            invoice["total_taxes"] = taxes
+
+
 def finalization_due_at(account: Account, invoice: Resource) -> int | None:
     """Return when to finalize a draft: an hour after its webhook was delivered, at the latest after 72 hours."""
     is_stuck = invoice["last_finalization_error"] is not None

@@ -10,14 +10,18 @@ import base64
 import hashlib
 import hmac
 import itertools
+import re
 import string
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from urllib.parse import quote, quote_plus, unquote
 
 from earnings.networks.base import PostbackPostponed, PostbackRefused, RawRequest
 from earnings.networks.parameters import parameters, split, text_of
 
-_UNRESERVED = string.ascii_letters + string.digits + "-._~"
+_LETTERS_AND_DIGITS = string.ascii_letters + string.digits
+# What encoders leave as it is besides letters and digits: RFC 3986, JavaScript, Java, PHP, and strict ones.
+_LEFT_AS_IT_IS = ("-._~", "-._~!*'()", "-._*", "-._", "")
 
 
 def require_match(given: str, *, secrets: Sequence[str], compute: Callable[[bytes], str]) -> None:
@@ -108,13 +112,22 @@ def _forms(url: str, query: bytes, order: Sequence[str]) -> Iterator[bytes]:
 
 
 def _in_other_encodings(query: bytes) -> Iterator[bytes]:
-    """Yield the same names and values, encoded by RFC 3986 and as HTML forms are, without empty parameters."""
-    pairs = [(name, value) for name, value in split(query)]
-    for encode in (quote, quote_plus):
-        yield "&".join(
-            "=".join(encode(text, safe=_UNRESERVED, errors="surrogateescape") for text in pair)
-            for pair in pairs
-        ).encode()
+    """Yield the names and values in each percent form that the network may have signed, without empty parameters."""
+    pairs = list(split(query))
+    for quoted, left in itertools.product((quote, quote_plus), _LEFT_AS_IT_IS):
+        encode = partial(_encoded, quoted=quoted, left=left)
+        text = "&".join("=".join(map(encode, pair)) for pair in pairs)
+        yield text.encode()
+        yield _HEX_DIGITS.sub(lambda digits: digits[0].lower(), text).encode()
+
+
+_HEX_DIGITS = re.compile("%[0-9A-F]{2}")
+
+
+def _encoded(text: str, *, quoted: Callable[..., str], left: str) -> str:
+    # Python's functions leave `-._~` in any case.
+    strict = {ord(letter): f"%{ord(letter):02X}" for letter in "-._~" if letter not in left}
+    return quoted(text, safe=_LETTERS_AND_DIGITS + left, errors="surrogateescape").translate(strict)
 
 
 def _place(part: bytes, order: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """The router of the API's viewsets, and helpers for a GET that has an effect."""
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -47,6 +48,12 @@ class ApiRouter(SimpleRouter):
         super().register(prefix, viewset, basename)
 
 
+# By these headers browsers announce a request that no person has made yet; the last two are Safari's and
+# Firefox's own. The value is a structured field, such as `prefetch;prerender`.
+_PURPOSES = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
+_AHEAD = re.compile("prefetch|prerender|preview|instant", re.IGNORECASE)
+
+
 def not_prefetched(handler: _Handler) -> _Handler:
     """
     Decorate a handler of GET with an effect: refuse a browser's prefetch, which may be for a page that is never opened.
@@ -56,8 +63,7 @@ def not_prefetched(handler: _Handler) -> _Handler:
 
     @functools.wraps(handler)
     def checked(view: Any, request: Request, *args: Any, **kwargs: Any) -> Any:
-        # The value is a structured field, such as `prefetch;prerender`.
-        if "prefetch" in request.headers.get("Sec-Purpose", "").lower():
+        if any(_AHEAD.search(request.headers.get(name, "")) for name in _PURPOSES):
             raise InvalidRequest("This request has an effect, so it cannot be prefetched.")
         return handler(view, request, *args, **kwargs)
 

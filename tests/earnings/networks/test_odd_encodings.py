@@ -284,3 +284,37 @@ def test_an_id_that_only_looks_like_a_macro_is_kept(slug: str, id_: str) -> None
 def test_a_macro_instead_of_an_amount_is_refused_by_name() -> None:
     with pytest.raises(MacroNotReplaced, match="amount"):
         ADAPTERS["adgem"].parse({"transaction_id": "t", "amount": "{amount}"})
+
+
+_PERCENT_FORMS = {
+    "lower-case digits": (b"a%3ab%2fc", b"a%3Ab%2Fc"),
+    "upper-case digits": (b"a%3Ab%2Fc", b"a%3ab%2fc"),
+    "an encoded hyphen": (b"a%2Db%2Ec%5Fd%7Ee", b"a-b.c_d~e"),
+    "an encoded hyphen in lower case": (b"a%2db%2ec%5fd%7ee", b"a-b.c_d~e"),
+    "a star of Java": (b"a*b%7Ec", b"a%2Ab~c"),
+    "brackets of JavaScript": (b"a(b)c!", b"a%28b%29c%21"),
+    "a space of a form": (b"a+b%7Ec", b"a%20b~c"),
+}
+
+
+@pytest.mark.parametrize("slug", sorted(_WHOLE_URL))
+@pytest.mark.parametrize("form", _PERCENT_FORMS)
+def test_an_address_whose_percent_forms_a_proxy_changed_is_the_same_address(slug: str, form: str) -> None:
+    secret, (signed, arrived) = new_secret(slug), _PERCENT_FORMS[form]
+    query = _signed(slug, _unsigned(slug) + b"&note=" + signed, secret)
+    assert signed in query
+
+    sent = RawRequest(method="GET", url=_URL, query=query.replace(signed, arrived))
+
+    assert parse(slug, sent, secret).kind == PostbackKind.CREDIT
+
+
+@pytest.mark.parametrize("slug", sorted(_WHOLE_URL))
+def test_an_address_whose_value_a_proxy_changed_is_refused(slug: str) -> None:
+    secret = new_secret(slug)
+    query = _signed(slug, _unsigned(slug) + b"&note=a%2Db", secret)
+
+    sent = RawRequest(method="GET", url=_URL, query=query.replace(b"a%2Db", b"a%2DB"))
+
+    with pytest.raises(PostbackRefused):
+        parse(slug, sent, secret)

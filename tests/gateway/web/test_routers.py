@@ -40,12 +40,20 @@ def test_head_responds_like_get_except_where_a_get_has_an_effect(path: str) -> N
     assert head.status_code == (405 if path in EFFECTS else client.get(url, headers=headers).status_code)
 
 
+@pytest.mark.parametrize(
+    "announced",
+    [
+        ("Sec-Purpose", "prefetch;anonymous-client-ip"),
+        ("Sec-Purpose", "prefetch;prerender"),
+        ("Purpose", "prefetch"),
+        ("X-Purpose", "preview"),
+        ("X-Moz", "prefetch"),
+    ],
+    ids=": ".join,
+)
 @pytest.mark.parametrize("path", sorted(EFFECTS))
-def test_a_get_with_an_effect_is_not_prefetched(path: str) -> None:
-    headers = {
-        "Authorization": f"Bearer {wallet_of(UserFactory.create()).token}",
-        "Sec-Purpose": "prefetch;anonymous-client-ip",
-    }
+def test_a_get_with_an_effect_is_not_prefetched(path: str, announced: tuple[str, str]) -> None:
+    headers = {"Authorization": f"Bearer {wallet_of(UserFactory.create()).token}", announced[0]: announced[1]}
 
     response = Client().get(re.sub(r"\{\w+\}", "1", path), headers=headers)
 

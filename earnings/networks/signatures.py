@@ -20,8 +20,8 @@ from earnings.networks.base import PostbackPostponed, PostbackRefused, RawReques
 from earnings.networks.parameters import parameters, split, text_of
 
 _LETTERS_AND_DIGITS = string.ascii_letters + string.digits
-# What encoders leave as it is besides letters and digits: RFC 3986, JavaScript, Java, PHP, and strict ones.
-_LEFT_AS_IT_IS = ("-._~", "-._~!*'()", "-._*", "-._", "")
+# What encoders leave as it is besides letters and digits: RFC 3986, JavaScript, Java, PHP, and stricter ones.
+_LEFT_AS_IT_IS = ("-._~", "-._~!*'()", "-._*", "-._", "._~", "")
 
 
 def require_match(given: str, *, secrets: Sequence[str], compute: Callable[[bytes], str]) -> None:
@@ -116,7 +116,8 @@ def _in_other_encodings(query: bytes) -> Iterator[bytes]:
     pairs = list(split(query))
     for quoted, left in itertools.product((quote, quote_plus), _LEFT_AS_IT_IS):
         encode = partial(_encoded, quoted=quoted, left=left)
-        text = "&".join("=".join(map(encode, pair)) for pair in pairs)
+        # Networks write the names of parameters, such as `transaction_id`, as they are.
+        text = "&".join(f"{_encoded(name, quoted=quoted)}={encode(value)}" for name, value in pairs)
         yield text.encode()
         yield _HEX_DIGITS.sub(lambda digits: digits[0].lower(), text).encode()
 
@@ -124,7 +125,7 @@ def _in_other_encodings(query: bytes) -> Iterator[bytes]:
 _HEX_DIGITS = re.compile("%[0-9A-F]{2}")
 
 
-def _encoded(text: str, *, quoted: Callable[..., str], left: str) -> str:
+def _encoded(text: str, *, quoted: Callable[..., str], left: str = _LEFT_AS_IT_IS[0]) -> str:
     # Python's functions leave `-._~` in any case.
     strict = {ord(letter): f"%{ord(letter):02X}" for letter in "-._~" if letter not in left}
     return quoted(text, safe=_LETTERS_AND_DIGITS + left, errors="surrogateescape").translate(strict)

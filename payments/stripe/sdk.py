@@ -287,8 +287,7 @@ class StripeBillingClient(Cards):
             )
         except DomainError as error:
             if is_lasting(error):
-                # The caller never learns the id of this empty draft.
-                self.void_invoice(invoice_id=invoice_id)
+                self._delete_empty_draft(invoice_id)
             raise
         return invoice_id
 
@@ -310,6 +309,13 @@ class StripeBillingClient(Cards):
             return self._sell(partial(self._v1.invoice_items.create, parameters), options)
 
         self._send_once(f"{key}:line", send, find, has_expired_key=has_expired_key)
+
+    def _delete_empty_draft(self, invoice_id: str) -> None:
+        """Delete a draft whose line was refused: the caller never learns its id."""
+        with translated_errors():
+            invoice = self._v1.invoices.retrieve(invoice_id)
+            if invoice.status == "draft" and not invoice.lines.data:
+                self._v1.invoices.delete(invoice_id)
 
     def void_invoice(self, *, invoice_id: str) -> None:
         with translated_errors():

@@ -43,7 +43,8 @@ def _chains(tree: ast.AST) -> Iterator[str]:
     """Yield what follows `self._v1` wherever it stands, such as `invoices.line_items.list`."""
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for found in ast.walk(tree):
-        names, node = [], found if id(found) not in inner else None
+        names: list[str] = []
+        node: ast.AST | None = found if id(found) not in inner else None
         while isinstance(node, ast.Attribute):
             names.insert(0, node.attr)
             node = node.value

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     reviewed = {"AlterField": "choices and help texts alone; no statement runs"}
     dependencies = [
-        ("payments", "0002_starting_data"),
+        ("payments", "0003_rows_stay"),
     ]
 
     operations = [

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from itertools import islice
+from typing import Any
 
 from checkin import queries
 from checkin.draw import Draw, Item, commitment_of, draw
@@ -15,6 +16,7 @@ from credits.models import CreditEntry
 from rewards.models import ExperienceEntry, Modifier
 
 _CHUNK = 1000
+_NEW, _NIGHTS = timedelta(days=2), 45
 
 _Items = dict[tuple[int, int | None, bool], list[Item]]
 _Draws = dict[CheckIn, Draw | None]
@@ -64,6 +66,21 @@ def verify_day(day: date) -> Verification:
         differences += _compare_draws(again)
         differences += _compare_effects(again)
     return Verification(check_ins=count, differences=differences)
+
+
+def find_differences(now: datetime) -> Iterator[dict[str, Any]]:
+    """Recompute the days whose seeds became public in the last two days, and each older day every 45 nights."""
+    public = DailySeed.objects.filter(revealed_at__isnull=False).order_by("day")
+    for day, revealed_at in public.values_list("day", "revealed_at"):
+        if revealed_at < now - _NEW and (now.toordinal() - day.toordinal()) % _NIGHTS:
+            continue
+        for difference in verify_day(day).differences:
+            yield {
+                "rule": "a check-in is what its seed draws",
+                "have": f"{difference.what} {difference.stored}",
+                "wanted": str(difference.recomputed),
+                "ids": {"day": str(day), "check-in": str(difference.check_in_id or "")},
+            }
 
 
 def _items_of(check_in: CheckIn, by_tables: _Items) -> list[Item]:

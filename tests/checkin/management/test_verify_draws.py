@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from checkin.services import seeds
 from checkin.services.checkins import execute
+from credits.services import causes
 from tests.checkin.conftest import earner
 from tests.database import tamper
 
@@ -44,6 +45,20 @@ def test_a_difference_is_shown_and_exits_1(day: str) -> None:
     assert stopped.value.returncode == 1
     assert "the day: commitment is" in out.getvalue()
     assert "possible results is" in out.getvalue()
+
+
+def test_the_nightly_comparison_recomputes_new_days_and_old_ones_in_turn(day: str, now: datetime) -> None:
+    def rules(at: datetime) -> set[str]:
+        run = causes.reconcile(now=at)
+        assert run is not None
+        return {finding["rule"] for finding in run.findings} - {"an entry has a cause"}
+
+    drawn = "a check-in is what its seed draws"
+    assert rules(timezone.now()) == set()
+    tamper("UPDATE checkin_checkin SET result_place = result_place + 1 WHERE day = %s", day)
+    found = [drawn in rules(timezone.now() + timedelta(days=days)) for days in range(95)]
+    assert found[:2] == [True, True]
+    assert sum(found[3:48]) == sum(found[48:93]) == 1
 
 
 def test_a_day_whose_seed_is_not_revealed_yet_exits_2(now: datetime, day: str) -> None:

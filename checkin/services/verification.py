@@ -71,8 +71,9 @@ def verify_day(day: date) -> Verification:
 def find_differences(now: datetime) -> Iterator[dict[str, Any]]:
     """Recompute the days whose seeds became public in the last two days, and each older day every 45 nights."""
     public = DailySeed.objects.filter(revealed_at__isnull=False).order_by("day")
-    for day, revealed_at in public.values_list("day", "revealed_at"):
-        if revealed_at < now - _NEW and (now.toordinal() - day.toordinal()) % _NIGHTS:
+    new = set(public.filter(revealed_at__gte=now - _NEW).values_list("day", flat=True))
+    for day in public.values_list("day", flat=True):
+        if day not in new and (now.toordinal() - day.toordinal()) % _NIGHTS:
             continue
         for difference in verify_day(day).differences:
             yield {

@@ -102,5 +102,6 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("reconcile_credits", "compares"),
     ("reconcile_payments", "compares; pays out what Stripe collected, as every hour"),
     ("reconcile_relay", "compares"),
+    ("correct_usage", "counts the usage of policies as their calls do"),
     ("verify_stripe", "only Stripe's test mode"),
 ]

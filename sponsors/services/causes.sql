@@ -19,6 +19,11 @@ WITH version AS (
     SELECT id, object_id, change_message FROM django_admin_log
     WHERE content_type_id = (SELECT id FROM django_content_type WHERE app_label = 'sponsors' AND model = 'sponsor')
       AND (change_message LIKE '%"role of person %' OR change_message LIKE '%"action": "put_member",%')
+), switched AS (
+    SELECT DISTINCT ON (model, object_id) model, object_id, change_message ~ '"action": "(freeze|switch_off)",' AS is_off
+    FROM django_admin_log AS log JOIN django_content_type AS type ON type.id = log.content_type_id
+    WHERE app_label = 'sponsors' AND change_message ~ '"action": "(freeze|thaw|switch_off|switch_on)",'
+    ORDER BY model, object_id, log.id DESC
 )
 SELECT 'terms of a policy were approved', version.terms || ' ' || version.limits,
        coalesce(approval.terms || ' ' || approval.limits, 'nothing'),
@@ -107,3 +112,12 @@ LEFT JOIN LATERAL (
     ORDER BY id DESC LIMIT 1
 ) AS newest ON true
 WHERE member.role IS DISTINCT FROM newest.role
+UNION ALL
+SELECT 'what staff have switched off is off', 'on', 'off', jsonb_build_object(part.model, part.id::text)
+FROM (
+    SELECT 'sponsor' AS model, id, is_frozen AS is_off FROM sponsors_sponsor
+    UNION ALL
+    SELECT 'policy', id, NOT is_enabled FROM sponsors_policy
+) AS part
+JOIN switched ON switched.model = part.model AND switched.object_id = part.id::text
+WHERE switched.is_off AND NOT part.is_off

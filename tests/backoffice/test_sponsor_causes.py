@@ -179,3 +179,25 @@ def test_a_member_has_the_role_that_the_audit_log_gave(finance: Client) -> None:
     assert _rules() == []
     make(Member, sponsor=sponsor, user=UserFactory.create(), role="owner", email=None)
     assert _rules() == ["a member has the role that the audit log gave"]
+
+
+@pytest.mark.parametrize(
+    ("model", "off", "on", "past_the_service"),
+    [
+        ("sponsors_sponsor", "freeze", "thaw", {"is_frozen": False}),
+        ("sponsors_policy", "switch_off", "switch_on", {"is_enabled": True}),
+    ],
+)
+def test_what_staff_have_switched_off_is_off(
+    finance: Client, model: str, off: str, on: str, past_the_service: dict[str, bool]
+) -> None:
+    policy = make(Policy, sponsor=make_sponsor())
+    row = policy if model == "sponsors_policy" else policy.sponsor
+    operations = browser_of(member("operations"))
+    confirm(operations, model, off, row)
+    assert _rules() == []
+    type(row)._default_manager.filter(pk=row.pk).update(**past_the_service)
+    assert _rules() == ["what staff have switched off is off"]
+    confirm(operations, model, off, type(row)._default_manager.get(pk=row.pk))
+    confirm(operations, model, on, row)
+    assert _rules() == []

@@ -21,6 +21,7 @@ from tests.browser.chromium import PATIENCE_MILLISECONDS
 from tests.fakes.billing import FakeBilling
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
+from tests.payments.stripe_accounts import VISA
 from tests.users.auth_client import signed_in
 from tests.users.trusted import trust_code
 from users.models import User
@@ -55,6 +56,7 @@ class Holder:
     base_url: str
     # Whether cards are entered on Stripe's page; otherwise the way back is taken without one.
     enters_cards: bool = True
+    card: str = VISA
     complaints: list[str] = field(default_factory=list)
 
     @property
@@ -153,7 +155,7 @@ def card_entered(route: Route, holder: Holder) -> None:
     """Respond as Stripe's page of cards would once a card is entered: with the way back."""
     customer = urlsplit(route.request.url).path.split("/")[1]
     if holder.enters_cards:
-        holder.billing.capture(customer)
+        holder.billing.capture(customer, holder.card)
     route.fulfill(status=303, headers={"location": f"{holder.base_url}/account#plan"})
 
 

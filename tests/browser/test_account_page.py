@@ -25,6 +25,7 @@ from tests.browser.account_page import PHONE, Holder, Shop, holding, section, to
 from tests.earnings.ad_networks import set_up
 from tests.factories import random_address
 from tests.fakes.profiles import transfer
+from tests.payments.stripe_accounts import DECLINES
 from tests.portal.history_rows import relayed
 from tests.rewards.rows import set_experience
 from tests.users.auth_client import signed_in
@@ -292,6 +293,54 @@ def test_a_plan_is_started_changed_cancelled_and_resumed_with_the_amount_that_it
         resume.click()
         expect(page.get_by_role("button", name="Cancel the plan")).to_be_visible()
         expect(page.get_by_role("heading", name="Your plan: $40.00 a month")).to_be_visible()
+
+
+def test_a_declined_card_leaves_the_plan_in_its_place_and_names_the_next_step(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        holder.card = DECLINES
+        page.goto(f"{holder.base_url}{ACCOUNT}#plan")
+        page.get_by_role("button", name="Subscribe and pay").click()
+        failed = page.get_by_role("alert").filter(has_text="Your bank declined the card")
+        expect(failed.get_by_role("button", name="Replace the card")).to_be_visible()
+        expect(page.get_by_role("heading", name="Your plan: $10.00 a month")).to_be_visible()
+        expect(page.get_by_text("Buy credits once")).to_be_visible()
+        expect(page.get_by_text("This could not be loaded")).to_have_count(0)
+        assert violations(page) == []
+        with page.expect_response("**/api/payments/cardPage"):
+            failed.get_by_role("button", name="Replace the card").click()
+        assert holder.billing.calls["create_card_page"] == 2
+
+
+def test_what_stripe_does_not_tell_is_missing_alone_and_an_address_is_asked_for(
+    browser: Browser, holder: Holder
+) -> None:
+    def away(route: Route) -> None:
+        problem = {"code": "billing-unavailable", "status": 503, "title": "", "detail": "Stripe is away."}
+        route.fulfill(status=503, json={"type": "/problems/billing-unavailable", **problem})
+
+    def without_address(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, json=response.json() | {"nextStep": "complete-address"})
+
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(f"{holder.base_url}{ACCOUNT}#plan")
+        page.get_by_role("button", name="Subscribe and pay").click()
+        expect(page.get_by_role("heading", name="Your plan: $10.00 a month")).to_be_visible()
+        for name in ("invoices", "card", "receiptEmail", "packs"):
+            page.route(f"**/api/payments/{name}*", away)
+        page.route("**/api/payments/subscription", without_address)
+        section(page, "Home")
+        section(page, "Plan")
+        expect(page.get_by_text("Tax depends on your address, which is missing.")).to_be_visible()
+        expect(page.get_by_role("button", name="Enter card and address")).to_be_visible()
+        expect(page.get_by_text("This cannot be read at Stripe at the moment.")).to_have_count(3)
+        assert violations(page) == []
 
 
 def test_leaving_checkout_without_a_card_charges_nothing_and_payment_from_balance_is_shown(

@@ -1,5 +1,6 @@
 // Payments that may lead over Stripe's pages, and continue by themselves when the user comes back.
 
+import { isSignedOut } from "./session.js";
 import { credits, money, t, unixDate } from "./text.js";
 
 const WANTED = "credit-relay.wanted-payment";
@@ -20,18 +21,30 @@ const isLive = (state) =>
   Boolean(state) && ["active", "trialing"].includes(state.status) && !BUYS.includes(state.nextStep);
 
 async function pay(wanted, context) {
-  const done = await attempt(wanted, context, { maySendAway: true });
+  const done = await attempt(wanted, context, { maySendAway: true }).catch(async (error) => {
+    // The plan now waits for another card, which the page shows.
+    if (wanted.monthly && error.code === "card-declined") await context.again();
+    throw error;
+  });
   if (!done) return;
   await context.again();
   context.report(done);
 }
 
-/** Continue the action for which the user went to Stripe; return the outcome to show, if any. */
+/**
+ * Continue the action for which the user went to Stripe; return the outcome to show, if any, as {text} or {error}.
+ * An error that a sign-in does not remove leaves the page as it is.
+ */
 export async function resumed(context) {
   const kept = JSON.parse(sessionStorage.getItem(WANTED) ?? "null");
   sessionStorage.removeItem(WANTED);
   if (!kept || Date.now() - kept.at > LASTS_MS) return null;
-  return attempt(kept.wanted, context, { maySendAway: false });
+  try {
+    return { text: await attempt(kept.wanted, context, { maySendAway: false }) };
+  } catch (error) {
+    if (isSignedOut(error)) throw error;
+    return { error };
+  }
 }
 
 async function attempt(wanted, context, { maySendAway }) {

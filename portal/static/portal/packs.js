@@ -19,6 +19,10 @@ const PAUSED = {
   "card-declined": t("Your bank declined the card."),
   "authentication-required": t("Your bank wanted a confirmation."),
   "payment-method-required": t("No card is saved any more."),
+  "currency-fixed": t("Your plan is in another currency than the pack."),
+  "address-required": t(
+    "Tax depends on your address, which is missing. Replace the card, and enter it in full.",
+  ),
   "billing-refused": t("Stripe refused the payment."),
   "no-credits": t("A purchase gave no credits."),
   "pack-changed": t("The price of the pack was changed."),
@@ -201,9 +205,13 @@ function consent(terms, packs, context) {
     );
   };
   const checks = ({ threshold, pack, monthlyLimit, agreed }) => {
-    const { cost, currency } = packs.find((each) => each.pack === pack);
+    const { cost, currency, credits: gives } = packs.find((each) => each.pack === pack);
     if (!/^\d{1,9}$/.test(threshold) || Number(threshold) < 1)
       return t("Enter a whole number of credits above 0.");
+    if (Number(threshold) > gives)
+      return t("The pack gives {credits}. Enter at most that, or choose a larger pack.", {
+        credits: credits(gives),
+      });
     if ((minorUnits(monthlyLimit) ?? 0) < cost)
       return t("The limit of a month must be at least {price}.", { price: money(cost, currency) });
     return agreed ? null : t("Tick the box to agree.");
@@ -229,7 +237,11 @@ function consent(terms, packs, context) {
     { button: t("Turn on"), checks, action: save, report },
     field(
       t("When I have fewer credits than"),
-      h("input", { name: "threshold", inputmode: "numeric", value: String(terms.threshold || 2000) }),
+      h("input", {
+        name: "threshold",
+        inputmode: "numeric",
+        value: String(terms.threshold || Math.min(2000, packs[0].credits)),
+      }),
     ),
     field(
       t("Buy"),

@@ -26,7 +26,7 @@ async function report(outcome, { stays = false } = {}) {
     );
   const content = failed ? await explain(outcome) : outcome;
   const close = actionButton(t("Close"), () => report(""), report, { kind: "plain small" });
-  const toast = h("div", { class: failed ? "toast bad" : "toast" }, h("p", {}, content), close);
+  const toast = h("div", { class: failed ? "toast bad" : "toast" }, h("div", {}, content), close);
   at("message").replaceChildren(content ? toast : "");
   if (!failed && !stays) goesAway(toast);
 }
@@ -51,7 +51,17 @@ async function explain(error) {
   const wait = error.retryAfter ? t("Try again in {seconds} seconds.", { seconds: error.retryAfter }) : "";
   const known = own[error.message] ?? PROBLEMS[error.code];
   const page = error.detail && [" ", h("a", { href: `/problems/${error.code}` }, t("What does this mean?"))];
-  return [`${known ?? error.detail ?? error.message} ${wait}`, page];
+  return [`${known ?? error.detail ?? error.message} ${wait}`, page, nextStep(error)];
+}
+
+const CARD_STEPS = ["card-declined", "address-required", "payment-method-required"];
+
+/** A button for the step that removes the cause of an error, if it is one of the account page's. */
+function nextStep({ code }) {
+  if (!("plan" in sections) || !CARD_STEPS.includes(code)) return null;
+  const go = async () => (await import("./checkout.js")).atStripe({ session }, "card");
+  const label = code === "address-required" ? t("Enter card and address") : t("Replace the card");
+  return actions(actionButton(label, go, report, { kind: "plain small" }));
 }
 
 const isUnreachable = (error) => error?.name === "ServiceUnreachable" || error instanceof TypeError;
@@ -110,7 +120,7 @@ async function open(section, { focus, keep = false, place: target = "" }) {
     place.append(...parts.filter(Boolean));
   };
   try {
-    await render({ session, service, report, again, draw, signedOut, name: NAME });
+    await render({ session, service, report, explain, again, draw, signedOut, name: NAME });
   } catch (error) {
     if (turn !== latest) return;
     if (isSignedOut(error)) return report(error);
@@ -140,7 +150,7 @@ async function failure(error, section) {
     isUnreachable(error)
       ? t("You are offline, or the service is unavailable")
       : t("This could not be loaded"),
-    h("p", { role: "alert" }, await explain(error)),
+    h("div", { role: "alert" }, await explain(error)),
     actions(retry),
   );
 }

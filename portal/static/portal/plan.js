@@ -14,6 +14,7 @@ import {
   table,
 } from "./dom.js";
 import { BUYS, atStripe, openInvoice, payMonthly, resumed } from "./checkout.js";
+import { isSignedOut } from "./session.js";
 import { choiceOf, packPanels, packsOffered, previewCredits } from "./packs.js";
 import { credits, likelyCurrency, minorUnits, money, t, unixDate, written } from "./text.js";
 import { INVOICE_STATES, SUBSCRIPTION_STATES, nameOf } from "./words.js";
@@ -28,35 +29,56 @@ const WAITS = {
   refunded: t("This month was refunded, so it gives no credits."),
   disputed: t("The payment of this month is disputed, so it gives no credits."),
   "not-paid": t("This month gives no credits, because it was not paid by card."),
+  "complete-address": t(
+    "Tax depends on your address, which is missing. Enter a card with your full address; it pays the waiting invoice.",
+  ),
+  "pay-invoice": t("An invoice was sent to you. Pay it on its page."),
 };
+const UNREAD = t("This cannot be read at Stripe at the moment.");
+/** Return what was asked for, or `nothing` if only this part cannot be read. */
+const orNothing = (asked, nothing) =>
+  asked.catch((error) => {
+    if (isSignedOut(error)) throw error;
+    return nothing;
+  });
 const FROM_BALANCE = t("Your balance at Stripe paid for this month, so it gives no credits.");
 
 export async function plan(context) {
   const { session, draw } = context;
   const continued = await resumed(context);
   const asked = [
-    session.get("/api/payments/invoices"),
-    session.get("/api/payments/card"),
-    session.get("/api/payments/receiptEmail"),
-    packsOffered(context),
+    orNothing(session.get("/api/payments/invoices"), { results: null }),
+    orNothing(session.get("/api/payments/card"), {}),
+    orNothing(session.get("/api/payments/receiptEmail"), {}),
+    orNothing(packsOffered(context), null),
   ];
   for (const each of asked) each.catch(() => null);
   const account = await session.get("/api/user/account");
   const state = account.subscriptionStatus ? await session.get(PATH) : null;
   const runs = state !== null && !ENDED.includes(state.status);
-  const [{ results: invoices }, { card }, { email }, offer] = await Promise.all(asked);
+  const [{ results }, { card }, { email }, offer] = await Promise.all(asked);
+  const invoices = results ?? [];
   const { billingCurrencies: offered } = await context.service;
   const currency = state?.currency ?? invoices[0]?.currency ?? likelyCurrency(offered);
   const terms = { offered, currency, rates: offer?.currencies ?? [] };
   draw(
-    continued && h("p", { class: "notice", role: "status" }, continued),
+    continued?.text && h("p", { class: "notice", role: "status" }, continued.text),
+    continued?.error &&
+      h("div", { class: "notice bad", role: "alert" }, await context.explain(continued.error)),
     runs
       ? current(state, { invoices, card, account, terms }, context)
       : beginning(state, { card, terms }, context),
     ...packPanels(offer, currency, context),
-    receipts(email, context),
-    panel(t("Invoices"), invoiceTable(invoices)),
+    email === undefined ? panel(t("Receipts"), quiet(UNREAD)) : receipts(email, context),
+    panel(t("Invoices"), results ? invoiceTable(invoices) : quiet(UNREAD)),
   );
+}
+
+function titleOf({ interval }, price) {
+  if (interval === "month") return t("Your plan: {price} a month", { price });
+  return interval === "year"
+    ? t("Your plan: {price} a year", { price })
+    : t("Your plan: {price} every {interval}", { price, interval });
 }
 
 function current(state, { invoices, card, account, terms }, context) {
@@ -65,7 +87,7 @@ function current(state, { invoices, card, account, terms }, context) {
   const open = openInvoice(invoices);
   const pay = (minor) => payMonthly({ subscriptionCost: minor, currency }, context, state);
   return panel(
-    t("Your plan: {price} a month", { price }),
+    titleOf(state, price),
     WAITS[state.nextStep] && h("p", { class: "notice bad" }, WAITS[state.nextStep]),
     state.latestInvoice === "balance" && h("p", { class: "notice" }, FROM_BALANCE),
     definitions(
@@ -87,14 +109,19 @@ function current(state, { invoices, card, account, terms }, context) {
       state.openCost > 0 && [t("Open"), h("span", { class: "bad" }, money(state.openCost, currency))],
     ),
     actions(
-      state.openCost > 0 &&
+      (state.openCost > 0 || state.nextStep === "pay-invoice") &&
         open &&
         h("a", { class: "button", href: open.pageUrl }, t("Pay the open invoice")),
       BUYS.includes(state.nextStep) &&
         actionButton(t("Buy a month now for {price}", { price }), () => pay(cost), context.report),
       (ends || state.isResting) &&
         actionButton(t("Resume at {price}", { price }), () => pay(cost), context.report),
-      actionButton(t("Replace the card"), () => atStripe(context, "card"), context.report, { kind: "plain" }),
+      actionButton(
+        state.nextStep === "complete-address" ? t("Enter card and address") : t("Replace the card"),
+        () => atStripe(context, "card"),
+        context.report,
+        { kind: state.nextStep === "complete-address" ? "" : "plain" },
+      ),
       actionButton(t("Open Stripe's customer portal"), () => atStripe(context, "portal"), context.report, {
         kind: "plain",
       }),
@@ -103,20 +130,21 @@ function current(state, { invoices, card, account, terms }, context) {
           kind: "danger",
         }),
     ),
-    details(
-      t("Change the amount"),
-      amountForm(
-        {
-          button: t("Save the amount"),
-          kind: "plain",
-          cost,
-          terms,
-          hint: t("A new amount is charged from the next period; nothing is charged now."),
-        },
-        context,
-        state,
+    state.interval === "month" &&
+      details(
+        t("Change the amount"),
+        amountForm(
+          {
+            button: t("Save the amount"),
+            kind: "plain",
+            cost,
+            terms,
+            hint: t("A new amount is charged from the next period; nothing is charged now."),
+          },
+          context,
+          state,
+        ),
       ),
-    ),
   );
 }
 
@@ -196,6 +224,7 @@ const beginning = (state, { card, terms }, context) =>
 
 /** A card as its holder knows it; only Stripe stores it. */
 function cardText(card) {
+  if (card === undefined) return UNREAD;
   if (!card) return t("none is saved");
   const { brand, last4, expiresMonth: month, expiresYear: year } = card;
   return t("{brand} ending in {digits}, valid until {date}", {

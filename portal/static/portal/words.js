@@ -108,6 +108,9 @@ export const PROBLEMS = {
   "access-token-expired": t("You are signed out. Sign in again."),
   "account-deleted": t("This account is being deleted. You can open a new one in about an hour."),
   "account-inactive": t("Support has closed this account. Please contact them."),
+  "address-required": t(
+    "Tax depends on your address, and Stripe has none that it knows. Enter a card with your full address, then try again.",
+  ),
   "amount-too-small": t("This amount is below the minimum."),
   "amount-too-large": t("This amount is above the maximum."),
   "authentication-required": t("Your bank wants you to confirm the payment."),
@@ -118,7 +121,9 @@ export const PROBLEMS = {
   "card-declined": t("Your bank declined the card. Use another card."),
   "check-in-unavailable": t("You have already checked in. Come back tomorrow."),
   "check-ins-paused": t("Check-ins are paused at the moment."),
-  "currency-fixed": t("Your subscription is in another currency. Cancel it before you change the currency."),
+  "currency-fixed": t(
+    "You pay in another currency while your plan runs. Choose that one, or cancel the plan first.",
+  ),
   "endpoint-disabled": t("This endpoint is disabled. Delete it and add it anew."),
   "endpoint-refused": t(
     "Messages cannot be sent to this address. It has to begin with https:// and be reachable from the internet, without a user, a password or a fragment.",
@@ -128,7 +133,7 @@ export const PROBLEMS = {
   "profile-not-deployed": t(
     "This wallet holds no Universal Profile. Choose a wallet with a Universal Profile, such as the Universal Profile extension.",
   ),
-  "purchase-closed": t("This purchase was voided, because it was unpaid for a day or replaced. Buy again."),
+  "purchase-closed": t("This purchase was voided: refused, unpaid for a day, or replaced. Buy again."),
   "sponsor-invitation": t(
     "This link or code is wrong, used or expired. Ask an owner of the sponsor to invite you again.",
   ),

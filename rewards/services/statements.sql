@@ -131,8 +131,8 @@ WITH exact AS (
 SELECT user_id, credits, key FROM whole WHERE credits <> 0 ORDER BY place
 
 -- name: cashback_rules
--- The rules of cashback in the nightly reconciliation: each entry follows from the one before it, the remainder is
--- that of the last entry, and the account's cashback entries equal their credits.
+-- The rules of cashback in the nightly reconciliation: each entry follows from the one before it, and the remainder is
+-- that of the last entry.
 SELECT 'cashback makes whole credits of what is due', account.id, chain.id,
        (chain.before + chain.amount - chain.remainder_after) / @credit_parts@, chain.credits
 FROM (
@@ -151,17 +151,3 @@ LEFT JOIN (
     SELECT DISTINCT ON (progress_id) progress_id, remainder_after FROM rewards_cashback ORDER BY progress_id, id DESC
 ) AS last ON last.progress_id = progress.id
 WHERE progress.cashback_remainder <> coalesce(last.remainder_after, 0)
-UNION ALL
-SELECT 'cashback is posted to the account of its user', account.id, cashback.id, cashback.credits,
-       coalesce(entry.amount, 0)
-FROM rewards_cashback AS cashback
-JOIN rewards_progress AS progress ON progress.id = cashback.progress_id
-JOIN credits_account AS account ON account.user_id = progress.user_id
-LEFT JOIN credits_entry AS entry ON entry.key = cashback.key AND entry.account_id = account.id
-WHERE cashback.credits <> coalesce(entry.amount, 0)
-UNION ALL
-SELECT 'credits that came back have a cashback entry', entry.account_id, entry.id, 0, entry.amount
-FROM credits_entry AS entry
-WHERE (entry.source = 'CREDITS_BACK' AND entry.key LIKE 'back:%'
-       OR entry.source = 'RELAY_REVERSAL' AND entry.key LIKE 'reversal:back:%')
-  AND NOT EXISTS (SELECT FROM rewards_cashback AS cashback WHERE cashback.key = entry.key)

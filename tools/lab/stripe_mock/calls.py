@@ -255,6 +255,8 @@ class Calls:
         self._bought(unpaid, key, has_expired_key=True)
         self.adapter.pay_invoice(invoice_id=invoice)
         self.adapter.open_payment(invoice_id=invoice)
+        self.controls.fail(400, method="POST", path="/v1/invoiceitems")
+        self._refused(lambda: self._bought(unpaid))
         self.controls.fail(400, method="POST", path=f"/v1/invoices/{invoice}/void")
         self._refused(lambda: self.adapter.void_invoice(invoice_id=invoice))
         self.adapter.void_invoice(invoice_id=invoice)
@@ -300,6 +302,7 @@ class Calls:
         for intent in intents[1:]:
             warning = self.controls.warn_of_fraud(intent)
             dispute = self.controls.open_dispute(intent)
+        self.controls.close_dispute(dispute["id"], won=True)
         charge = self.v1.disputes.retrieve(dispute["id"]).charge
         for identifier in (refund, dispute["id"], charge, warning["id"], "cus_1"):
             self.adapter.payment_intent_of(object_id=identifier)
@@ -307,6 +310,11 @@ class Calls:
             self.adapter.returned_money(payment_intent_id=intent)
             self.adapter.paid_with(payment_intent_id=intent)
         list(self.adapter.balance_transactions(since=began, until=self._now() + timedelta(days=1)))
+        paid = self.subscribe(self.customer()).latest_invoice_id
+        self.adapter.credited_off_stripe(invoice_id=paid)
+        note = self.controls.create_credit_note(paid, 100, out_of_band=True)
+        self.adapter.credited_off_stripe(invoice_id=paid)
+        self.adapter.invoice_of_credit_note(credit_note_id=note["id"])
         list(self.adapter.refunded_or_disputed_since(since=began))
         self.controls.warn_of_fraud(intents[0])
         list(self.adapter.fraud_warnings_since(since=began))
@@ -356,12 +364,14 @@ class Calls:
 
     def _ends(self) -> None:
         """Leave subscriptions and customers that others use, too."""
-        for _ in range(2):
+        for is_renewing in (False, True):
             customer = self.customer()
             state = self.subscribe(customer)
             self.v1.subscriptions.update(state.subscription_id, {"items": [self._other()]})
             self.adapter.delete_customer(customer_id=customer)
-        self.adapter.cancel_subscription(subscription_id=state.subscription_id, key="unused")
+            if is_renewing:
+                self.controls.advance_to(int(state.current_period_end.timestamp()) + 60)
+            self.adapter.cancel_subscription(subscription_id=state.subscription_id, key="unused")
         self.adapter.cancel_subscription(subscription_id=state.subscription_id, key="unused")
         customer = self.customer()
         for _ in range(2):

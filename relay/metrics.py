@@ -14,7 +14,7 @@ from gateway.common.metrics import gauge, gauges, register
 from relay.models import RelayTransaction
 from relay.queries.figures import ended, relay_counts, top_ups, treasuries, unretired_relayers
 from relay.services.accepting import unsigned
-from relay.services.fleet import losses
+from relay.services.fleet import losses, tips
 from relay.services.sending import loops
 from relay.services.settling import reorganisations
 
@@ -190,7 +190,7 @@ def unsigned_calls() -> Iterator[Metric]:
 
 @register
 def loss_budget() -> Iterator[Metric]:
-    """Yield the losses of the last hour and the reservations, in one statement."""
+    """Yield the losses of the last hour, the reservations, and the tip that nodes require, in two statements."""
     usage = losses.usage(now=clock.now())
     yield gauge("relay_lost_wei", "Gas in wei that the service paid within the last hour.", usage.lost_wei)
     yield gauge(
@@ -199,6 +199,11 @@ def loss_budget() -> Iterator[Metric]:
         usage.reserved_wei,
     )
     yield gauge("relay_loss_limit_wei", "The hourly loss limit in wei.", usage.limit_wei)
+    yield gauge(
+        "relay_least_tip_wei",
+        "The tip per gas that a quorum of nodes requires, while it is above ours; 0 otherwise.",
+        tips.least_tip_wei(),
+    )
 
 
 @register

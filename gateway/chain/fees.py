@@ -49,9 +49,9 @@ class FeePolicy:
         """Return the tip to offer at this market tip. It is limited, because other senders may pay any tip."""
         return min(max(self.tip_wei, market_tip_wei), self.tip_cap_wei)
 
-    def quote_new_call(self, *, base_fee_wei: int, market_tip_wei: int) -> Fees:
+    def quote_new_call(self, *, base_fee_wei: int, market_tip_wei: int, least_tip_wei: int = 0) -> Fees:
         """
-        Return the fees of a new call at this base fee and market tip.
+        Return the fees of a new call at this base fee, market tip and lowest tip that the nodes take.
 
         Raises:
             FeesTooHigh: the fees would exceed the maximum.
@@ -59,27 +59,34 @@ class FeePolicy:
         return quote_fees(
             base_fee_wei=base_fee_wei,
             tip_wei=self.tip_for(market_tip_wei),
+            least_tip_wei=least_tip_wei,
             floor_wei=self.floor_wei,
             cap_wei=self.new_call_cap_wei,
         )
 
 
-def quote_fees(*, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int) -> Fees:
+def quote_fees(
+    *, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int, least_tip_wei: int = 0
+) -> Fees:
     """
     Return fees that allow the base fee to double, at least `floor_wei` and at most `cap_wei`.
 
     Six full blocks in a row double the base fee, so the transaction stays minable for
     at least six blocks. Validators may refuse fees below a floor at any base fee. Close
     to the cap the tip shrinks, but not below half of `tip_wei`, because a transaction
-    with a smaller tip would wait too long.
+    with a smaller tip would wait too long, and not below `least_tip_wei`, because nodes refuse it.
 
     Raises:
-        FeesTooHigh: base fee and half the tip together exceed the cap.
+        FeesTooHigh: base fee and the smallest such tip together exceed the cap.
     """
-    least = base_fee_wei + -(-tip_wei // 2)
+    least_tip = max(-(-tip_wei // 2), least_tip_wei)
+    tip_wei, least = max(tip_wei, least_tip_wei), base_fee_wei + least_tip
     if least > cap_wei:
+        required = (
+            f"The chain's nodes require a tip of {least_tip_wei} wei per gas. " if least_tip_wei else ""
+        )
         raise FeesTooHigh(
-            "Gas costs more than the service currently pays. Retry later.",
+            f"{required}Gas costs more than the service currently pays. Retry later.",
             retry_after=FeesTooHigh.retry_seconds,
             pricePerGasWei=str(least),
             maximumPricePerGasWei=str(cap_wei),

@@ -91,6 +91,10 @@ _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
         (SendKind.REFUSED, r"maxPriorityFeePerGas .* is bigger than maxFeePerGas"),
     )
 )
+# The minimum tip in such an error: of geth until and from 1.16, and of Reth.
+_LEAST_TIP = re.compile(
+    r"(?:tip needed|minimum needed|minimum required priority fee)\D{0,5}(\d{1,30})", re.IGNORECASE
+)
 _EXECUTION = re.compile(
     r"revert|out ?of ?gas|gas required exceeds|invalid ?opcode|stack ?(under|over)flow|invalid ?jump|"
     r"vm execution error|evm error|intrinsic gas|gas uint64 overflow|write protection|bad instruction",
@@ -109,14 +113,22 @@ def send_outcome(reply: Any) -> SendOutcome:
     Unknown messages are `LATER`: the bytes are sent again. Each is logged once, so that it can be added to the table.
     """
     if isinstance(reply, str):
-        return SendOutcome(SendKind.ACCEPTED, "")
+        return SendOutcome(SendKind.ACCEPTED, "", least_tip_wei=0)
     if not isinstance(reply, RpcError):
         raise MalformedResponse("it is not a transaction hash")
     message = reply.message[:_MESSAGE_CHARACTERS]
     kind = _kind_of(message)
     if kind is None:
         _log_unknown(reply.code, message)
-    return SendOutcome(kind or SendKind.LATER, message)
+    return SendOutcome(kind or SendKind.LATER, message, least_tip_wei=_least_tip_of(kind, message))
+
+
+def _least_tip_of(kind: SendKind | None, message: str) -> int | None:
+    if kind is SendKind.NONCE_TOO_LOW:
+        # Nodes check the tip before the account nonce.
+        return 0
+    needed = _LEAST_TIP.search(message) if kind is SendKind.UNDERPRICED else None
+    return int(needed.group(1)) if needed else None
 
 
 def _kind_of(message: str) -> SendKind | None:

@@ -7,6 +7,7 @@ nodes reports the same.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from gateway.chain.types import AccountState, BlockId, ChainView, Head, SendKind, SendOutcome
@@ -105,7 +106,14 @@ def agreed_outcome(outcomes: Sequence[SendOutcome], *, needed: int) -> SendOutco
 
     It is enough that one node accepts it or reports its account nonce as used, because neither makes the service give
     the transaction up. It counts as refused only if `needed` nodes refuse it; otherwise the same bytes are sent again.
+    The lowest tip is the one that `needed` nodes take.
     """
+    tips = sorted(outcome.least_tip_wei for outcome in outcomes if outcome.least_tip_wei is not None)
+    least_tip_wei = tips[needed - 1] if len(tips) >= needed else None
+    return replace(_agreed_kind(outcomes, needed), least_tip_wei=least_tip_wei)
+
+
+def _agreed_kind(outcomes: Sequence[SendOutcome], needed: int) -> SendOutcome:
     for kind in (SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW):
         for outcome in outcomes:
             if outcome.kind is kind:

@@ -283,6 +283,8 @@ class SendOutcome:
 
     kind: SendKind
     message: str
+    # The lowest tip in wei per gas that the node takes, as far as the outcome shows it: 0 if it took the transaction's.
+    least_tip_wei: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

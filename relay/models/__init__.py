@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gateway.common import sql_functions
 from gateway.common.statements import literals
-from relay.models.attempts import HASH_PART, Attempt, AttemptStatus, UnsignedCall
+from relay.models.attempts import HASH_PART, Attempt, AttemptStatus, LeastTip, UnsignedCall
 from relay.models.calls import (
     ACTIVE_SQL,
     CALLERS_DOING,
@@ -32,6 +32,7 @@ __all__ = [
     "AttemptStatus",
     "FinalBlock",
     "GapFiller",
+    "LeastTip",
     "Loss",
     "Quote",
     "RelayStatus",

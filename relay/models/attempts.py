@@ -141,6 +141,23 @@ class Attempt(models.Model):
         return self.gas_limit * self.max_fee_per_gas_wei
 
 
+class LeastTip(models.Model):
+    """
+    The lowest tip that a quorum of nodes takes, while it is above ours, and the attempt that they refused for it.
+
+    The attempt's bytes tell whether they still do: nodes check the tip before the account nonce.
+    """
+
+    chain_id = models.BigIntegerField(primary_key=True)
+    tip_wei = Uint256Field()
+    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="+")
+    learned_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.tip_wei} wei per gas"
+
+
 class UnsignedCall(models.Model):
     """
     A relay call that waits for its remote signature, between the two database transactions that accept it.

@@ -99,6 +99,8 @@ class CallRows(NamedTuple):
     is_pair_known: bool
     # The quote submitted with the call, if the user has a quote with this id.
     quote: QuotedTerms | None
+    # The tip that the nodes require, in wei per gas; 0 if they take ours.
+    least_tip_wei: int
 
 
 class CallKey(NamedTuple):
@@ -137,9 +139,21 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
 
 
 def _call_rows(row: tuple[Any, ...]) -> CallRows:
-    *columns, codes, is_pair_known, digest, quoted, gas_limit, max_fee, expires_at, is_used, version_id = row
+    (
+        *columns,
+        codes,
+        is_pair_known,
+        digest,
+        quoted,
+        gas_limit,
+        max_fee,
+        expires_at,
+        is_used,
+        version_id,
+        tip,
+    ) = row
     quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used, version_id)
-    return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote])
+    return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote, int(tip)])
 
 
 def active_transaction(*, user_id: int, identity: Identity) -> RelayTransaction | None:

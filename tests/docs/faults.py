@@ -28,8 +28,10 @@ from gateway.staff.pauses import switch
 from payments.models import BillingOperation, Payout
 from proofs.models import LedgerRoot
 from relay.models import (
+    Attempt,
     FinalBlock,
     GapFiller,
+    LeastTip,
     Loss,
     Relayer,
     RelayTransaction,
@@ -241,6 +243,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @fault("GatewayLossLimitReached")
 def _(patch: pytest.MonkeyPatch) -> None:
     _lost(80)
+
+
+@fault("GatewayTipRequired")
+def _(patch: pytest.MonkeyPatch) -> None:
+    attempt(call(Status.SUCCESS), age=60, status="withdrawn")
+    refused = Attempt.objects.latest("pk")
+    make(LeastTip, chain_id=settings.CHAIN_ID, tip_wei=3 * 10**9, attempt=refused, confirmed_at=ago(30))
 
 
 @fault("GatewayFinalBlockReplaced")

@@ -13,8 +13,10 @@ from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.node import Node
-from gateway.chain.rpc import Call
+from gateway.chain.node_errors import send_outcome
+from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import ChainView, Head, RelayQuery, RelayState, SendKind, SendOutcome, Trial
+from tests.fakes.pool import read_transaction
 
 GWEI = 10**9
 
@@ -180,6 +182,8 @@ class FaultyClient(JsonRpcChainClient):
         # The relay nonce to report instead of the chain's, with calls that would succeed.
         self.lagging_nonce: int | None = None
         self.sent: list[bytes] = []
+        # The node refuses transactions with a lower tip, in geth's words.
+        self.least_tip_wei = 0
         self.batches: list[int] = []
         self._prepared: list[SendOutcome] = []
         self._meanwhile: dict[str, Callable[[], object]] = {}
@@ -227,9 +231,18 @@ class FaultyClient(JsonRpcChainClient):
         self._run_meanwhile("send_raw_transactions")
         self.batches.append(len(raw))
         prepared, self._prepared = self._prepared[: len(raw)], self._prepared[len(raw) :]
-        forwarded = list(raw[len(prepared) :])
+        outcomes: list[SendOutcome | None] = [*prepared, *map(self._refusal_of, raw[len(prepared) :])]
+        forwarded = [one for one, outcome in zip(raw, outcomes, strict=True) if outcome is None]
         self.sent += forwarded
-        return prepared + super().send_raw_transactions(forwarded)
+        others = iter(super().send_raw_transactions(forwarded))
+        return [next(others) if outcome is None else outcome for outcome in outcomes]
+
+    def _refusal_of(self, raw: bytes) -> SendOutcome | None:
+        tip = read_transaction(raw).tip_wei
+        if tip >= self.least_tip_wei:
+            return None
+        words = f"transaction underpriced: tip needed {self.least_tip_wei}, tip permitted {tip}"
+        return send_outcome(RpcError(-32000, words))
 
     def _run_meanwhile(self, method: str) -> None:
         self._meanwhile.pop(method, lambda: None)()

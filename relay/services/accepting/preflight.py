@@ -65,7 +65,7 @@ def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
     check_relay_permission(call)
     chain_nonce = _check_nonce(call=signed, state=state)
     check_validity(call=signed, now=int(call.now.timestamp()), head=state.head)
-    fees = fees_of(state)
+    fees = fees_of(call)
     # Before the start of its validity, the newest block refuses the call as it does a follower.
     is_next = signed.relay_nonce == chain_nonce and not gas_limits.was_tried_before_start(state.trial)
     maximum, gas = maximum_gas(is_trusted=is_trusted), None
@@ -86,7 +86,7 @@ def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
     return Approval(gas, fees, chain_nonce, is_trusted)
 
 
-def fees_of(state: RelayState) -> Fees:
+def fees_of(call: SubmittedCall) -> Fees:
     """
     Return the fees that a new call offers now.
 
@@ -94,7 +94,9 @@ def fees_of(state: RelayState) -> Fees:
         FeesTooHigh: current gas prices exceed the service's cap.
     """
     return get_chain().fees.quote_new_call(
-        base_fee_wei=state.head.base_fee_wei, market_tip_wei=state.market_tip_wei
+        base_fee_wei=call.state.head.base_fee_wei,
+        market_tip_wei=call.state.market_tip_wei,
+        least_tip_wei=call.rows.least_tip_wei,
     )
 
 

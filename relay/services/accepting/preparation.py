@@ -207,7 +207,7 @@ def _assess(call: SubmittedCall) -> _Terms:
         if is_trusted is not None:
             gas = _gas_of(call, maximum=preflight.maximum_gas(is_trusted=is_trusted))
     with refusals:
-        fees = preflight.fees_of(state)
+        fees = preflight.fees_of(call)
     return _Terms(call, refusals, gas, fees, is_trusted)
 
 

@@ -17,11 +17,12 @@ from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
-from gateway.chain.types import SendKind, SendOutcome
+from gateway.chain.types import Head, SendKind, SendOutcome
 from gateway.common import db, metrics
 from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
 from relay.models import PREDECESSOR_FAILED, SQL, Attempt, RelayTransaction
+from relay.services.fleet import tips
 from relay.services.sending import cancellation, replacement
 from relay.services.sending.replacement import current_fees
 
@@ -38,6 +39,7 @@ class _Signed(NamedTuple):
     transaction_hash: str
     raw: bytes
     node_message: str
+    tip_wei: int
     channel: tuple[str, str, int]
     valid_until: int | None
     is_follower: bool
@@ -79,7 +81,7 @@ _backoff = _Backoff()
 
 
 class _CurrentChain:
-    """The chain's time and fees; each is read from the nodes on first use."""
+    """The chain's time and fees; both are read from the nodes on first use."""
 
     def __init__(self, now: datetime) -> None:
         self._now = int(now.timestamp())
@@ -99,9 +101,13 @@ class _CurrentChain:
             return self._now
         return max(self._now, view.head.timestamp)
 
-    @cached_property
+    @property
     def fees(self) -> Fees:
-        return current_fees(head=get_chain_client().head())
+        return current_fees(head=self._head)
+
+    @cached_property
+    def _head(self) -> Head:
+        return get_chain_client().head()
 
 
 def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
@@ -254,6 +260,15 @@ def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> t
     if not attempts:
         return 0, set()
     outcomes = get_chain_client().send_raw_transactions([attempt.raw for attempt in attempts])
+    tips.note(
+        (
+            tips.Evidence(attempt.id, int(attempt.tip_wei), outcome)
+            for attempt, outcome in zip(attempts, outcomes, strict=True)
+            # What was never refused tells nothing about a tip that is required.
+            if outcome.least_tip_wei or attempt.node_message
+        ),
+        now=now,
+    )
     accepted = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_accepted(outcome)]
     _mark_sent(accepted, now)
     _backoff.ended(accepted)

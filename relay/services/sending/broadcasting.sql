@@ -1,7 +1,7 @@
 -- part: columns
 -- The columns of `_Signed`.
 attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.kind, attempt.transaction_hash,
-       attempt.raw, attempt.node_message, call.key_manager_address, call.controller_address, call.channel,
+       attempt.raw, attempt.node_message, attempt.max_priority_fee_per_gas_wei, call.key_manager_address, call.controller_address, call.channel,
        call.validity, call.is_follower
 
 -- part: waiting

@@ -35,6 +35,8 @@ _Status = RelayTransaction.Status
 RELEASED = "release orphaned hold"
 # No database transaction of the service stays open this long, so none can still commit the missing row.
 _OLD = timedelta(hours=1)
+# For how many times RELAY_REPLACE_SECONDS a call may stop its relayer, if no block takes it at its fees.
+_MOST_PERIODS = 10
 
 
 @signed_outside
@@ -71,17 +73,27 @@ def begin(
     return True
 
 
-def begin_if_overdue(*, attempt: Attempt, fees: Fees, now: datetime) -> bool:
-    """Begin to cancel a call whose fees stayed too low until its deadline; see `begin`."""
+def begin_if_overdue(
+    *, attempt: Attempt, fees: Fees, now: datetime, stops_since: datetime | None = None
+) -> bool:
+    """
+    Begin to cancel a call that no block took until its deadline, at the highest fees that the service can pay.
+
+    The deadline is earlier if the call stops its relayer since `stops_since`. See `begin`.
+    """
     accepted_at = RelayTransaction.objects.values_list("created_at", flat=True)
     deadline = accepted_at.get(pk=attempt.relay_transaction_id) + timedelta(
         seconds=settings.RELAY_DEADLINE_SECONDS
     )
+    if stops_since is not None:
+        deadline = min(
+            deadline, stops_since + _MOST_PERIODS * timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+        )
     return now > deadline and begin(
         attempt=attempt,
         terminal_status=_Status.CANCELLED,
         code="not-mined-in-time",
-        detail="Gas prices stayed above the call's limit until its deadline.",
+        detail="No block took it until its deadline, at the highest fees that the service pays for it.",
         fees=fees,
         now=now,
     )

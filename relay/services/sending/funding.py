@@ -189,13 +189,10 @@ def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) ->
 
 @signed_outside
 def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
-    """Sign the transfer again with higher fees, if it has waited for long and its fees are too low."""
-    fees = current_fees(head=head)
-    price = head.base_fee_wei + fees.max_priority_fee_per_gas_wei
-    waits_since = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
-    if newest.created_at > waits_since or newest.max_fee_per_gas_wei >= price:
+    """Sign the transfer again with higher fees, if no block has taken it for long."""
+    if newest.created_at > now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS):
         return None
-    bumped = bump_fees(signed=newest, fees=fees)
+    bumped = bump_fees(signed=newest, fees=current_fees(head=head))
     if bumped is None:
         return None
     if not TopUp.objects.filter(pk=newest.pk, status=_Status.SENT).update(status=_Status.REPLACED):

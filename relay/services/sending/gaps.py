@@ -154,8 +154,12 @@ def _send(*, head: Head, fees: Fees, now: datetime) -> None:
     fillers = list(open_fillers.select_related("relayer").order_by("relayer_id", "account_nonce"))
     if not fillers:
         return
+    long_ago = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
     for filler in fillers:
-        if filler.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei:
+        is_too_cheap = filler.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei
+        is_next = filler.account_nonce == filler.relayer.mined_account_nonce
+        # Whatever the nodes say, they may have dropped what no block takes.
+        if is_too_cheap or (is_next and filler.created_at < long_ago):
             _raise_fees(filler, fees)
     outcomes = get_chain_client().send_raw_transactions([bytes(filler.raw) for filler in fillers])
     for filler, outcome in zip(fillers, outcomes, strict=True):

@@ -9,34 +9,37 @@ from datetime import datetime
 from django.conf import settings
 
 from credits.models import CreditHold
-from credits.services import holds
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
 from gateway.chain.remote_signing import signed_outside
 from gateway.chain.signing import get_signer
 from gateway.chain.types import Head
 from relay.models import Attempt, GapFiller, Loss, RelayTransaction, TopUp
-from relay.pricing import cost_in_credits
-from relay.services.fleet import losses
+from relay.services.fleet import losses, tips
 from relay.services.sending import loops
-from rewards.queries import badge_debt_of
 from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
 
 
 def current_fees(*, head: Head) -> Fees:
-    """Return current fees in wei, at most the cap of the fee policy: a cancellation cannot wait for lower prices."""
+    """
+    Return current fees in wei, with the tip that the nodes require, and at most the cap of the fee policy.
+
+    A cancellation cannot wait for lower prices.
+    """
     policy = get_chain().fees
+    least_tip_wei = tips.least_tip_wei()
     try:
         return quote_fees(
             base_fee_wei=head.base_fee_wei,
             tip_wei=policy.tip_wei,
+            least_tip_wei=least_tip_wei,
             floor_wei=policy.floor_wei,
             cap_wei=policy.cap_wei,
         )
     except FeesTooHigh:
         return Fees(
             max_fee_per_gas_wei=policy.cap_wei,
-            max_priority_fee_per_gas_wei=policy.tip_wei,
+            max_priority_fee_per_gas_wei=min(policy.cap_wei, max(policy.tip_wei, least_tip_wei)),
             expected_price_wei=policy.cap_wei,
         )
 
@@ -139,9 +142,8 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     """
     Sign the attempt's transaction again at the current `fees` (wei per gas) or above, and store it.
 
-    If the call may now cost more, the hold is raised first. If the account cannot
-    afford that, the service covers the excess within its loss limits; beyond them, the
-    call waits for lower gas prices.
+    The hold of acceptance is the most that the user or the sponsor pays. The service covers
+    the excess within its loss limits; beyond them, the call waits for lower gas prices.
 
     Returns False if nothing was signed: the loss limits forbid it, the attempt is not
     the newest of its account nonce, or higher fees would exceed the cap.
@@ -170,23 +172,10 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
 
 
 def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
-    """
-    Raise the hold to this cost, but not above the call's quote. If a sponsor pays, both holds stay unchanged.
-
-    The service reserves the part that the holds do not cover as its loss.
-    """
+    """Reserve, as the service's loss, what this cost is above the holds of the user and the sponsor."""
     of_sponsor = CreditHold.objects.filter(sponsors__hold_id=call.hold_id).first()
-    if of_sponsor is not None:
-        excess_wei = cost_wei - (call.hold.amount + of_sponsor.amount) * settings.CREDIT_WEI
-        return excess_wei <= 0 or _reserve_loss(
-            call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now
-        )
-    cost = cost_in_credits(gas=1, price_wei=cost_wei, credit_wei=settings.CREDIT_WEI)
-    most = cost if call.quoted_cost is None else min(cost, call.quoted_cost)
-    is_raised = holds.raise_hold(
-        hold_id=call.hold_id, credits=most, badge_debt=badge_debt_of(user=call.user, now=now)
-    )
-    excess_wei = cost_wei - (most if is_raised else call.hold.amount) * settings.CREDIT_WEI
+    held = call.hold.amount + (of_sponsor.amount if of_sponsor else 0)
+    excess_wei = cost_wei - held * settings.CREDIT_WEI
     return excess_wei <= 0 or _reserve_loss(
         call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now
     )

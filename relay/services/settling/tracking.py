@@ -23,7 +23,7 @@ from gateway.common import db, metrics
 from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
 from relay.models import SQL, Attempt, Relayer, RelayTransaction
-from relay.services.fleet import losses, relayers
+from relay.services.fleet import losses, relayers, tips
 from relay.services.sending import cancellation, gaps, replacement
 from relay.services.sending.replacement import current_fees
 from relay.services.settling import reorganisations, settlement
@@ -32,6 +32,7 @@ _Status = RelayTransaction.Status
 
 # A used account nonce without a receipt counts as lost this many blocks beyond the confirmations.
 _LOST_DEPTH = 20
+_UNMINED = frozenset({Attempt.Status.SIGNED, Attempt.Status.SENT})
 # For how many blocks nodes may disagree about a transaction before the tracker reports it.
 _CONTRADICTION_BLOCKS = 10
 
@@ -61,6 +62,8 @@ class _InFlight(NamedTuple):
     gas_used: int | None
     gas_price_wei: Decimal | None
     validity: Decimal
+    # Since when a block could have taken it, if its account nonce is the relayer's next one.
+    waits_since: datetime
 
 
 class Tracker:
@@ -128,7 +131,15 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
     unmined = _unmined(attempts, view)
     settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
     losses.settle_ended(now=now)
-    _cancel_or_replace_stuck(attempts=unmined, view=view, now=now)
+    tips.review(now=now)
+    # An account nonce that only this block made the next one has just begun to wait.
+    next_nonces = {
+        relayer.pk: relayer.mined_account_nonce
+        for relayer in accounts
+        if relayer.address in view.accounts
+        and view.accounts[relayer.address].latest_nonce == relayer.mined_account_nonce
+    }
+    _cancel_or_replace_stuck(attempts=unmined, head=view.head, next_nonces=next_nonces, now=now)
     return settled, view
 
 
@@ -199,23 +210,35 @@ def _passed_over(
     ]
 
 
-def _cancel_or_replace_stuck(*, attempts: Sequence[_InFlight], view: ChainView, now: datetime) -> None:
-    """Bump the fees of attempts that have waited for long at too low fees; cancel calls that expired in the pool."""
-    fees = current_fees(head=view.head)
+def _cancel_or_replace_stuck(
+    *, attempts: Sequence[_InFlight], head: Head, next_nonces: Mapping[int, int], now: datetime
+) -> None:
+    """
+    Cancel calls that expired in the pool, and replace attempts that no block takes by others at higher fees.
+
+    Whatever the nodes say about such bytes, they may have dropped them. `next_nonces` has each relayer's account nonce
+    that the next block can take.
+    """
+    fees = current_fees(head=head)
     for attempt in attempts:
-        if attempt.status != Attempt.Status.SENT:
-            continue
+        is_next = attempt.account_nonce == next_nonces.get(attempt.relayer_id)
         with isolated(f"cancelling or replacing {attempt.transaction_hash}"):
-            _cancel_or_replace(attempt=attempt, head=view.head, fees=fees, now=now)
+            if attempt.status == Attempt.Status.SENT and _cancel_expired(
+                attempt=attempt, head=head, fees=fees, now=now
+            ):
+                continue
+            if _is_stuck(attempt, is_next=is_next, head=head, fees=fees, now=now):
+                _replace_or_cancel(attempt=attempt, head=head, fees=fees, now=now)
 
 
-def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datetime) -> None:
-    newest_time = max(head.timestamp, int(now.timestamp()))
-    is_call = attempt.kind == Attempt.Kind.CALL
+def _cancel_expired(*, attempt: _InFlight, head: Head, fees: Fees, now: datetime) -> bool:
+    """Begin to cancel a call that can no longer be executed; return False for any other attempt."""
+    if attempt.kind != Attempt.Kind.CALL:
+        return False
     valid_until = valid_until_of(int(attempt.validity))
-    if is_call and attempt.is_superseded:
+    if attempt.is_superseded:
         reorganisations.cancel_superseded(attempt_id=attempt.id, fees=fees, now=now)
-    elif is_call and valid_until is not None and valid_until < newest_time:
+    elif valid_until is not None and valid_until < max(head.timestamp, int(now.timestamp())):
         cancellation.begin(
             attempt=Attempt.objects.get(pk=attempt.id),
             terminal_status=_Status.EXPIRED,
@@ -224,13 +247,39 @@ def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datet
             fees=fees,
             now=now,
         )
-    elif (
-        attempt.first_sent_at is not None
-        and attempt.first_sent_at < now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+    else:
+        return False
+    return True
+
+
+def _is_stuck(attempt: _InFlight, *, is_next: bool, head: Head, fees: Fees, now: datetime) -> bool:
+    """Return whether an attempt has waited for long, and offers too little or is next in its relayer's line."""
+    waited_since = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+    if is_next and attempt.status in _UNMINED and attempt.waits_since < waited_since:
+        return True
+    return (
+        attempt.status == Attempt.Status.SENT
+        and attempt.first_sent_at is not None
+        and attempt.first_sent_at < waited_since
         and attempt.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei
-    ) and not replacement.replace(attempt_id=attempt.id, fees=fees, now=now):
-        row = Attempt.objects.get(pk=attempt.id)
-        cancellation.begin_if_overdue(attempt=row, fees=fees, now=now)
+    )
+
+
+def _replace_or_cancel(*, attempt: _InFlight, head: Head, fees: Fees, now: datetime) -> None:
+    """
+    Replace an attempt at higher fees; if the service can afford no more, cancel its call at its deadline.
+
+    Cheaper gas does not help an attempt that offers the base fee, so it stops its relayer for a shorter time.
+    """
+    if replacement.replace(attempt_id=attempt.id, fees=fees, now=now):
+        return
+    offers_base_fee = attempt.max_fee_per_gas_wei >= head.base_fee_wei
+    cancellation.begin_if_overdue(
+        attempt=Attempt.objects.get(pk=attempt.id),
+        fees=fees,
+        now=now,
+        stops_since=attempt.waits_since if offers_base_fee else None,
+    )
 
 
 def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetime) -> list[_InFlight]:

@@ -8,7 +8,12 @@ WITH call AS MATERIALIZED (
 SELECT attempt.id, attempt.relay_transaction_id, call.user_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
        attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
        attempt.max_fee_per_gas_wei, call.is_superseded, attempt.succeeded, attempt.gas_used,
-       attempt.effective_gas_price_wei, call.validity
+       attempt.effective_gas_price_wei, call.validity,
+       -- A transaction waits from its first broadcast on, or from when the service saw its predecessor mined.
+       greatest(coalesce(attempt.first_sent_at, attempt.created_at), (
+           SELECT max(mined_at) FROM relay_attempt AS before
+           WHERE before.relayer_id = attempt.relayer_id AND before.account_nonce = attempt.account_nonce - 1
+       ))
 FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
 

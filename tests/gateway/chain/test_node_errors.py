@@ -134,6 +134,34 @@ def test_the_words_of_a_send_error_decide_its_kind() -> None:
         assert outcomes == [SendOutcome(kind, each) for each in words]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "transaction underpriced: tip needed 3000000000, tip permitted 1000000000",
+        "transaction gas price below minimum: gas tip cap 1000000000, minimum needed 3000000000",
+        "transaction underpriced: minimum required priority fee: 3000000000",
+    ],
+)
+def test_the_lowest_tip_is_read_from_the_words_of_a_send_error(words: str) -> None:
+    outcome = send_outcome(RpcError(-32000, words))
+    assert (outcome.kind, outcome.least_tip_wei) == (SendKind.UNDERPRICED, 3 * 10**9)
+
+
+@pytest.mark.parametrize(
+    ("reply", "least"),
+    [
+        ("0x" + "ab" * 32, 0),
+        (RpcError(-32000, "nonce too low"), 0),
+        # Such a node may have dropped the bytes, and refuse them with its newest minimum.
+        (RpcError(-32000, "already known"), None),
+        (RpcError(-32000, "replacement transaction underpriced"), None),
+        (RpcError(-32000, "insufficient funds: minimum needed 3000000000"), None),
+    ],
+)
+def test_other_outcomes_tell_whether_the_tip_was_enough_or_nothing(reply: object, least: int | None) -> None:
+    assert send_outcome(reply).least_tip_wei == least
+
+
 def test_unknown_words_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     words = (
         f"the {secrets.token_urlsafe(9).translate(str.maketrans('0123456789', 'abcdefghij'))} is %d too odd"

@@ -109,6 +109,26 @@ def test_one_node_can_take_a_transaction_and_two_are_needed_to_refuse_it(
     assert agreed_outcome(outcomes, needed=2).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("tips", "needed", "least"),
+    [
+        ([3], 1, 3),
+        ([0, 3, 3], 2, 3),
+        ([0, 3, 9], 2, 3),
+        ([0, 0, 30], 2, 0),
+        ([None, 3, 9], 2, 9),
+        ([None, None, 3], 2, None),
+        ([0, 3], 2, 3),
+    ],
+)
+def test_the_lowest_tip_is_the_one_that_a_quorum_takes(
+    tips: list[int | None], needed: int, least: int | None
+) -> None:
+    outcomes = [SendOutcome(SendKind.UNDERPRICED, "", least_tip_wei=tip) for tip in tips]
+    random.shuffle(outcomes)
+    assert agreed_outcome(outcomes, needed=needed).least_tip_wei == least
+
+
 def test_a_quorum_of_one_accepts_a_single_node() -> None:
-    assert agreed_outcome([_POOR], needed=1) is _POOR
+    assert agreed_outcome([_POOR], needed=1) == _POOR
     assert _agreed(_view(), needed=1) == _view()

@@ -25,8 +25,9 @@ pytestmark = pytest.mark.django_db
 OF_EXECUTE = 5
 OF_REPEAT = 1
 # Relayers, attempts, settled blocks that are not final; the block's state of each of three relayers, since never all
-# of them are locked at once; what calls that ended have cost the service.
-OF_TICK = 8
+# of them are locked at once; what calls that ended have cost the service; the tip that nodes require, and whether they
+# still do.
+OF_TICK = 10
 # Another block is final.
 OF_BLOCK = 1
 # BEGIN, the lock timeout, the rows, the captures, experience and what decides the cashback, what comes back, its

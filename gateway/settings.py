@@ -456,8 +456,9 @@ RELAY_MAX_FOLLOWERS = 8
 RELAY_USER_SHARE_PERCENT = 50
 RELAY_CANCELLED_CALLS_PER_HOUR = env.integer("RELAY_CANCELLED_CALLS_PER_HOUR", default=20, minimum=1)
 RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
-# Units of gas per call: of profiles with trusted code, and of all others. The signer has the same limits.
-RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
+# Units of gas per call: of profiles with trusted code, and of all others. The signer has the same limits. A call never
+# gets more than a quarter of the block's gas limit.
+RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=5_000_000, minimum=21_000)
 RELAY_MAX_GAS_UNTRUSTED = 500_000
 # Nodes refuse transactions above 128 KiB.
 RELAY_MAX_PAYLOAD_BYTES = 32_768

@@ -50,7 +50,7 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
         TransactionLimits(
             chain_id=chain_id,
             fee_cap_wei=read.number("RELAY_FEE_CAP_WEI", 20 * 10**9),
-            max_gas=read.number("RELAY_MAX_GAS", 3_000_000),
+            max_gas=read.number("RELAY_MAX_GAS", 5_000_000),
         ),
         gas_per_hour=read.number("SIGNER_GAS_PER_HOUR", 10**9),
         max_gas_untrusted=_MAX_GAS_UNTRUSTED if is_open else 0,

@@ -16,9 +16,9 @@ from gateway.chain.types import BlockId, Head, Receipt
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-# The largest responses in bytes: a block with the hashes of its transactions; code; a receipt or logs of 3,000,000 gas,
-# which bounds them by the price per byte of a log; a trial's return data and logs; and a block with its transactions.
-BLOCK_BYTES, CODE_BYTES, LOGS_BYTES = 2**21, 2**20, 2**22
+# The largest responses in bytes: a block with the hashes of its transactions; code; a receipt or logs of 5,000,000 gas,
+# which bounds them by the price of a log; a trial's return data and logs; and a block with its transactions.
+BLOCK_BYTES, CODE_BYTES, LOGS_BYTES = 2**21, 2**20, 2**23
 TRIAL_BYTES, FULL_BLOCK_BYTES = 2**18, 2**24
 # The largest `bigint` of PostgreSQL, and a number far above all wei that will ever exist.
 _MOST, _MOST_WEI = 2**63 - 1, 2**128
@@ -72,6 +72,7 @@ def head(block: Any) -> Head:
         timestamp=_member(block, "timestamp"),
         base_fee_wei=_member(block, "baseFeePerGas", _MOST_WEI),
         block_hash=_hash(block, "hash"),
+        gas_limit=_member(block, "gasLimit") if "gasLimit" in block else 0,
     )
 
 

@@ -64,12 +64,13 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest block: its number, its unix time in seconds, its base fee and its hash."""
+    """The newest block: number, unix time in seconds, base fee, hash, and gas limit (0 if unknown)."""
 
     number: int
     timestamp: int
     base_fee_wei: int
     block_hash: str = ""
+    gas_limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)

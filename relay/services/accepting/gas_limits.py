@@ -217,12 +217,12 @@ def before_signing(call: SubmittedCall, *, maximum: int) -> Gas:
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
 
 
-def shortage(call: SubmittedCall, *, is_next: bool) -> int:
+def shortage(call: SubmittedCall, *, is_next: bool) -> tuple[int, bool]:
     """
-    Return how much gas a call needs that reverts within the gas cap.
+    Return how much gas a call needs at least that reverts within the gas cap, and whether that much suffices.
 
     A contract that runs out of gas often reverts without an error that shows it. The node therefore executes the call
-    once more, at twice the cap. If the call uses up that as well, twice the cap is returned.
+    once more, at twice the cap. If the call uses up that as well, it needs more than that.
 
     Raises:
         CallReverted: gas is not the reason.
@@ -234,10 +234,10 @@ def shortage(call: SubmittedCall, *, is_next: bool) -> int:
     (state,) = get_chain_client().read_relay_states([replace(probe, gas_limit=limit)])
     trial = state.trial
     if trial.revert is None:
-        return max(trial.gas_used or 0, query.gas_cap + 1)
+        return max(trial.gas_used or 0, query.gas_cap + 1), True
     if (trial.gas_used or 0) < limit - limit // _SPARE_SHARE:
         raise CallReverted(trial.revert)
-    return limit
+    return limit, False
 
 
 def _inner(call: SubmittedCall) -> RelayQuery:

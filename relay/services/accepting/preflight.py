@@ -43,6 +43,9 @@ from users.errors import UntrustedCode
 from users.queries import are_trusted
 from users.services.trusted_code import trusts_any_code
 
+# A larger part of a block rarely finds room in one.
+_SHARE_OF_BLOCK = 4
+
 
 def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
     """
@@ -68,7 +71,7 @@ def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
     fees = fees_of(call)
     # Before the start of its validity, the newest block refuses the call as it does a follower.
     is_next = signed.relay_nonce == chain_nonce and not gas_limits.was_tried_before_start(state.trial)
-    maximum, gas = maximum_gas(is_trusted=is_trusted), None
+    maximum, gas = maximum_gas(is_trusted=is_trusted, head=state.head), None
     try:
         if is_next:
             gas = gas_limits.of_trial(call, maximum=maximum)
@@ -110,7 +113,8 @@ def explained(refusal: DomainError, call: SubmittedCall, *, maximum: int, is_nex
     if not _may_lack_gas(refusal):
         return refusal
     try:
-        return _gas_limit_exceeded(gas_limits.shortage(call, is_next=is_next), maximum)
+        needed, is_known = gas_limits.shortage(call, is_next=is_next)
+        return _gas_limit_exceeded(needed, maximum, is_known=is_known)
     except CallReverted as reverted:
         # A contract may have had too little gas to give its reason within the cap.
         return refusal_from_revert(reverted.data)
@@ -229,9 +233,10 @@ def _check_nonce(*, call: RelayCall, state: RelayState) -> int:
     return state.relay_nonce
 
 
-def maximum_gas(*, is_trusted: bool) -> int:
-    """Return the highest gas limit that the service signs for code that is trusted or not."""
-    return settings.RELAY_MAX_GAS if is_trusted else settings.RELAY_MAX_GAS_UNTRUSTED
+def maximum_gas(*, is_trusted: bool, head: Head) -> int:
+    """Return the highest gas limit that the service signs for code that is trusted or not, in blocks like this one."""
+    maximum: int = settings.RELAY_MAX_GAS if is_trusted else settings.RELAY_MAX_GAS_UNTRUSTED
+    return min(maximum, head.gas_limit // _SHARE_OF_BLOCK) if head.gas_limit else maximum
 
 
 def check_gas(*, gas_limit: int, maximum: int) -> None:
@@ -240,11 +245,10 @@ def check_gas(*, gas_limit: int, maximum: int) -> None:
         raise _gas_limit_exceeded(gas_limit, maximum)
 
 
-def _gas_limit_exceeded(gas_limit: int, maximum: int) -> GasLimitExceeded:
+def _gas_limit_exceeded(gas_limit: int, maximum: int, *, is_known: bool = True) -> GasLimitExceeded:
+    need = f"a gas limit of at least {gas_limit}" if is_known else f"more than {gas_limit} gas"
     return GasLimitExceeded(
-        f"The call needs a gas limit of at least {gas_limit}; the maximum is {maximum}.",
-        gasLimit=gas_limit,
-        maximum=maximum,
+        f"The call needs {need}; the maximum is {maximum}.", gasLimit=gas_limit, maximum=maximum
     )
 
 

@@ -205,7 +205,7 @@ def _assess(call: SubmittedCall) -> _Terms:
         preflight.check_relay_permission(call)
         # The node must not execute a contract that is not the profile's key manager.
         if is_trusted is not None:
-            gas = _gas_of(call, maximum=preflight.maximum_gas(is_trusted=is_trusted))
+            gas = _gas_of(call, maximum=preflight.maximum_gas(is_trusted=is_trusted, head=state.head))
     with refusals:
         fees = preflight.fees_of(call)
     return _Terms(call, refusals, gas, fees, is_trusted)

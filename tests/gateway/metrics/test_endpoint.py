@@ -99,7 +99,8 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
             scrape()
         counts.append(len(statements))
     # Functions; writes; pauses; approvals; ledger, unbacked, reconciliations; roots; postbacks, networks; calls, ended
-    # calls, relayers, treasury, top-ups, losses, tip, reorganisations, unsigned calls, loops, stalls; payments; deletions.
+    # calls, relayers, treasury, top-ups, losses, tip, reorganisations, unsigned calls, loops, stalls; payments;
+    # deletions.
     assert counts == [24, 24]
 
 

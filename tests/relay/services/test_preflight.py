@@ -2,7 +2,7 @@
 
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
 
@@ -18,6 +18,7 @@ from credits.services import entries
 from devstack.services.stack import Services
 from devstack.toolchain import creation_code
 from devstack.world.profiles import Profile
+from gateway.chain.client import set_chain_client
 from gateway.chain.errors import NodeUnavailable, RelayCallExpired, RelayCallNotYetValid, TargetReverted
 from gateway.chain.fees import FeesTooHigh
 from gateway.chain.lsp25 import RelayCall
@@ -65,8 +66,13 @@ def deployment(name: str, owner: str) -> bytes:
 
 
 def test_a_deployment_that_fits_is_relayed_although_its_padding_does_not(
-    user: User, profile: Profile, new_call: Callable[..., RelayCall], settle: Callable[[], int]
+    user: User,
+    profile: Profile,
+    new_call: Callable[..., RelayCall],
+    settle: Callable[[], int],
+    settings: Settings,
 ) -> None:
+    settings.RELAY_MAX_GAS = 3_000_000
     entries.adjust(user=user, credits=10**6, key=secrets.token_hex(8), actor=None, reason="a deployment")
     call = new_call(payload=deployment("LSP7Mintable", profile.profile_address))
     execute(user=user, call=call, now=timezone.now())
@@ -77,8 +83,68 @@ def test_a_deployment_that_fits_is_relayed_although_its_padding_does_not(
     assert row.status == "Success"
 
 
+@pytest.mark.parametrize("case", ["LSP8Mintable", "4,000 bytes"])
+def test_by_default_a_token_can_be_deployed_and_4000_bytes_be_stored(
+    user: User,
+    profile: Profile,
+    new_call: Callable[..., RelayCall],
+    settle: Callable[[], int],
+    case: str,
+) -> None:
+    entries.adjust(user=user, credits=10**6, key=secrets.token_hex(8), actor=None, reason="a large call")
+    payload = (
+        deployment(case, profile.profile_address)
+        if case == "LSP8Mintable"
+        else set_data_payload(secrets.token_bytes(4_000), key=secrets.token_bytes(32))
+    )
+    execute(user=user, call=new_call(payload=payload), now=timezone.now())
+    row = RelayTransaction.objects.get()
+    assert 3_000_000 < row.gas_limit <= settings.RELAY_MAX_GAS
+    assert settle() == 1
+    row.refresh_from_db()
+    assert row.status == "Success"
+
+
+@pytest.fixture
+def small_blocks(services: Services, chain: Chain) -> Iterator[int]:
+    """Blocks of eight million gas, a quarter of which is less than RELAY_MAX_GAS."""
+    usual = int(services.rpc.call("eth_getBlockByNumber", "latest", False)["gasLimit"], 16)
+    services.rpc.call("evm_setBlockGasLimit", hex(8_000_000))
+    chain.mine()
+    set_chain_client(None)
+    yield 8_000_000
+    services.rpc.call("evm_setBlockGasLimit", hex(usual))
+    chain.mine()
+
+
+@pytest.mark.parametrize("prepares", [False, True])
+def test_no_call_gets_more_than_a_quarter_of_a_block(
+    user: User,
+    profile: Profile,
+    new_call: Callable[..., RelayCall],
+    refused: Refused,
+    small_blocks: int,
+    prepares: bool,
+) -> None:
+    payload = set_data_payload(secrets.token_bytes(3_000), key=secrets.token_bytes(32))
+    if prepares:
+        draft = Draft(payload, controller=profile.controller.address)
+        caller = Caller(user.pk, profile.profile_address)
+        (error,) = prepare(caller=caller, draft=draft, now=timezone.now()).refusals
+    else:
+        error = refused.call(GasLimitExceeded, user, new_call(payload=payload))
+    assert isinstance(error, GasLimitExceeded)
+    assert error.members["maximum"] == small_blocks // 4 < error.members["gasLimit"]
+
+
 @pytest.mark.parametrize(
-    ("case", "prepares"), [("LSP8Mintable", False), ("LSP8Mintable", True), ("30 kB", False)]
+    ("case", "prepares", "words"),
+    [
+        ("10 kB", False, "a gas limit of at least"),
+        ("10 kB", True, "a gas limit of at least"),
+        ("30 kB", False, "more than 10000000 gas"),
+        ("30 kB", True, "more than 10000000 gas"),
+    ],
 )
 def test_too_little_gas_is_not_blamed_on_the_contract(
     user: User,
@@ -87,12 +153,9 @@ def test_too_little_gas_is_not_blamed_on_the_contract(
     refused: Refused,
     case: str,
     prepares: bool,
+    words: str,
 ) -> None:
-    payload = (
-        deployment(case, profile.profile_address)
-        if case.startswith("LSP")
-        else set_data_payload(secrets.token_bytes(1024 * int(case.split()[0])))
-    )
+    payload = set_data_payload(secrets.token_bytes(1024 * int(case.split()[0])))
     if prepares:
         prepared = prepare(
             caller=Caller(user.pk, profile.profile_address),
@@ -107,6 +170,7 @@ def test_too_little_gas_is_not_blamed_on_the_contract(
     assert error.members["maximum"] == settings.RELAY_MAX_GAS
     assert error.members["gasLimit"] > settings.RELAY_MAX_GAS
     assert str(error.members["gasLimit"]) in error.detail
+    assert words in error.detail
 
 
 def test_a_contract_that_reverts_within_its_gas_is_reported_as_before(

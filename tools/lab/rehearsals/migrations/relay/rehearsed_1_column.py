@@ -1,11 +1,17 @@
 """A column with a default in the database, which old processes do not write, and a constraint for new rows."""
 
+from pkgutil import iter_modules
+
 from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
 
+from relay import migrations as released
+
+_LAST = max(module.name for module in iter_modules(released.__path__))
+
 
 class Migration(migrations.Migration):
-    dependencies = [("relay", "0001_initial")]
+    dependencies = [("relay", _LAST)]
 
     operations = [
         migrations.AddField("relaytransaction", "rehearsed", models.BooleanField(db_default=False)),

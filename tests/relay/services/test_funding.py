@@ -123,15 +123,17 @@ def test_a_transfer_that_is_mined_and_not_confirmed_is_not_sent_again(
     assert TopUp.objects.get().status == "sent"
 
 
-def test_a_transfer_that_became_too_cheap_is_replaced_and_paid_once(
-    chain: Chain, treasury: str, relayers: list[Relayer]
+@pytest.mark.parametrize("is_too_cheap", [True, False])
+def test_a_transfer_that_no_block_takes_is_replaced_and_paid_once(
+    chain: Chain, treasury: str, relayers: list[Relayer], is_too_cheap: bool
 ) -> None:
     chain.fund(0, relayers[0].address)
     relay_relayers.sync(now=timezone.now())
     first = funding.top_up(now=timezone.now())
     assert first is not None
     chain.drop_pool()
-    chain.set_base_fee(first.max_fee_per_gas_wei)
+    if is_too_cheap:
+        chain.set_base_fee(first.max_fee_per_gas_wei)
     second = funding.top_up(now=later(1_000))
     assert second is not None
     assert second.sequence == 1

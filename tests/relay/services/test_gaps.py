@@ -169,6 +169,24 @@ def test_a_filler_that_waits_in_the_pool_is_sent_again_only_after_a_while(
     assert node.sent == [bytes(GapFiller.objects.get().raw)] * 2
 
 
+def test_a_filler_that_no_block_takes_is_replaced_whatever_the_node_says(
+    relayer: Relayer, chain: Chain, node: FaultyClient
+) -> None:
+    watch = GapWatch()
+    look(watch, 0)
+    node.answer_next(SendKind.ACCEPTED, message="already known")
+    look(watch, LATER)
+    first = GapFiller.objects.get()
+    look(watch, LATER + settings.RELAY_REPLACE_SECONDS + 1)
+    second = GapFiller.objects.get()
+    assert 8 * second.max_fee_per_gas_wei >= 9 * first.max_fee_per_gas_wei
+    assert node.sent == [bytes(second.raw)]
+    chain.mine()
+    track()
+    relayer.refresh_from_db()
+    assert relayer.in_flight == 0
+
+
 def test_a_filler_removed_by_a_reorganisation_is_sent_again(relayer: Relayer, chain: Chain) -> None:
     watch = GapWatch()
     look(watch, 0)

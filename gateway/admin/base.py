@@ -13,7 +13,7 @@ from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
-from django.db import models
+from django.db import DataError, models
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
@@ -172,7 +172,13 @@ class StaffAdmin(Audited, _Admin[_Row]):
         return named if day is None or day in taken else [*named, (day, Days)]
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        changes = super().get_changelist_instance(request)
+        try:
+            changes = super().get_changelist_instance(request)
+        except (DataError, TypeError, ValueError) as error:
+            if not request.GET:
+                raise
+            # The address compares a column with what it cannot have, such as text with a NUL.
+            raise IncorrectLookupParameters from error
         changes.result_list = changes.result_list.defer(*self.list_defer)
         return changes
 

@@ -178,8 +178,9 @@ class Clock(PersistentScheduler):
     """
     Beat's scheduler, which sends due tasks. If a message cannot be sent, the task's next run does the work.
 
-    After a restart, the end of each task's last run, which Redis remembers, decides when it is due: missed tasks run at
-    once. The start and the end of an outage are logged once each, as WARNING; other errors are logged every time.
+    After a restart or an outage, the end of each task's last run, which Redis remembers, decides when it is due. Missed
+    tasks therefore run at once. The start and the end of an outage are logged once each, as WARNING; other errors are
+    logged every time.
     """
 
     _is_out = _has_recalled = False
@@ -214,5 +215,5 @@ class Clock(PersistentScheduler):
                 logger.warning("broker unavailable, tasks are not sent: %s", type(error.__context__).__name__)
             return
         if self._is_out:
-            self._is_out = False
+            self._is_out, self._has_recalled = False, False
             logger.warning("broker available again, tasks are sent, first %s", entry.name)

@@ -110,5 +110,16 @@ def test_tasks_that_were_due_before_a_restart_run_at_once_and_others_at_their_ti
     assert sorted(sent) == sorted([nightly["task"], hourly["task"]])
 
 
+def test_after_an_outage_beat_looks_again_at_what_was_missed(clock: Clock, sender: FakeSender) -> None:
+    clock._has_recalled = True
+    tick(clock)
+    assert clock._has_recalled
+    sender.fault = OperationalError("Error 111 connecting to 127.0.0.1")
+    tick(clock)
+    sender.fault = None
+    tick(clock)
+    assert not clock._has_recalled
+
+
 def test_beat_runs_by_this_clock() -> None:
     assert app.conf.beat_scheduler == "gateway.celery:Clock"

@@ -116,6 +116,7 @@ def test_a_process_with_open_sessions_is_ready_while_no_new_one_can_be_opened(wo
 
     connection.ensure_connection()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "database_seen", metrics.Seen())
         patch.setattr(psycopg, "connect", refuse)
         patch.setattr(connection, "get_new_connection", refuse)
         assert missing() == {}

@@ -37,6 +37,8 @@ _HARMLESS = (
     RemoveTrigger,
 )
 _CONCURRENT = (AddIndexConcurrently, RemoveIndexConcurrently)
+# Operations that a second run repeats. The review of the last two sees to it.
+_REPEATABLE = (*_CONCURRENT, migrations.RunPython, migrations.RunSQL)
 
 
 def complaints(migration: migrations.Migration) -> list[str]:
@@ -56,6 +58,10 @@ def complaints(migration: migrations.Migration) -> list[str]:
     if migration.atomic and any(isinstance(one, _CONCURRENT) for one in operations):
         errors.append(
             f"{migration.app_label}.{migration.name}: indexes are made concurrently with atomic = False"
+        )
+    if not migration.atomic and not all(isinstance(one, _REPEATABLE) for one in operations):
+        errors.append(
+            f"{migration.app_label}.{migration.name}: after an interruption it could not be repeated"
         )
     return errors
 

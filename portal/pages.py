@@ -160,7 +160,7 @@ def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Return the page for an unhandled exception, which Django has logged; Django's handler500."""
-    return _for_people(request, 500) or error_pages.broken(request)
+    return _for_people(request, 503 if error_pages.is_outage() else 500) or error_pages.broken(request)
 
 
 def _for_people(request: HttpRequest, status: int) -> HttpResponse | None:

@@ -1,8 +1,10 @@
 """Error pages for staff; they need neither the database nor a login."""
 
+import sys
 from typing import Any
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -29,9 +31,18 @@ def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Return the page for an unhandled exception, which Django has logged; Django's handler500."""
+    if is_outage():
+        problem: DomainError = errors.ServiceUnavailable("The database is unavailable. Retry.", retry_after=2)
+        text = "Your action may have been carried out: check the row's history before you repeat it."
+        return _response(request, problem, "The database is unavailable", text)
     problem = errors.InternalError("The error was logged. Give the requestId to support.")
     text = "The error was logged. Your action may have been carried out: check the row's history before you repeat it."
     return _response(request, problem, "Internal error", text)
+
+
+def is_outage() -> bool:
+    """Return whether the exception that is being handled means that the database is unavailable."""
+    return isinstance(sys.exception(), OperationalError | InterfaceError)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:

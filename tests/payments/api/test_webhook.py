@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.test import Client
 
 from payments import checks
@@ -236,3 +237,20 @@ def test_only_post_is_allowed(method: str) -> None:
     assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
     assert refused.headers["Content-Type"] == "application/problem+json"
     assert refused.json()["code"] == "method-not-allowed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_event_is_refused_with_503_while_the_database_is_read_only_and_stored_afterwards(
+    body: bytes,
+) -> None:
+    client = Client(raise_request_exception=False)
+    headers = {"Stripe-Signature": signature(body)}
+    connection.cursor().execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+
+    refused = client.post(PATH, body, content_type="application/json", headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (503, "service-unavailable")
+    assert refused.headers["Retry-After"] == "2"
+    assert StripeEvent.objects.count() == 0
+
+    assert client.post(PATH, body, content_type="application/json", headers=headers).status_code == 200
+    assert StripeEvent.objects.count() == 1

@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Greatest, Now
 
 from credits.models import CreditAccount, CreditEntry, CreditHold, ReconciliationRun
+from gateway.common import sequences
 from gateway.common.leases import try_lease
 from gateway.common.statements import Statements
 
@@ -126,7 +127,7 @@ def _compare() -> Comparison:
     findings = find_differences()
     for finding in findings:
         logger.error("ledger reconciliation: %s", finding)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "rule": finding.rule,
             "have": "" if finding.actual is None else str(finding.actual),
@@ -135,4 +136,15 @@ def _compare() -> Comparison:
         }
         for finding in findings
     ]
+    # Rows are missing from the books if none can be added.
+    for table in sequences.tables_behind():
+        logger.error("ledger reconciliation: the sequence of %s is behind its ids", table)
+        rows.append(
+            {
+                "rule": "a table's sequence is ahead of its ids",
+                "have": "",
+                "wanted": "",
+                "ids": {"table": table},
+            }
+        )
     return Comparison(count_rows()._asdict(), rows)

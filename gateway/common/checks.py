@@ -7,14 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import AutoField
-from psycopg import sql
 
-from gateway.common import db
+from gateway.common import db, sequences
 from gateway.common.statements import Statements
 
 # How long `check --deploy` waits for all other servers together.
@@ -63,27 +60,11 @@ def promises_are_safe() -> list[CheckMessage]:
 
 @asks_the_database
 def sequences_are_ahead() -> list[CheckMessage]:
-    """Report tables whose next id is taken already, as after a logical copy, which leaves sequences at their start."""
-    behind = sql.SQL(
-        "SELECT {name} WHERE (SELECT max({key}) FROM {table})"
-        " > coalesce(pg_sequence_last_value(pg_get_serial_sequence({name}, {column})::regclass), 0)"
-    )
-    parts = [
-        behind.format(
-            name=sql.Literal(model._meta.db_table),
-            table=sql.Identifier(model._meta.db_table),
-            column=sql.Literal(str(model._meta.pk.column)),
-            key=sql.Identifier(str(model._meta.pk.column)),
-        )
-        for model in apps.get_models()
-        if isinstance(model._meta.pk, AutoField) and model._meta.managed and not model._meta.proxy
-    ]
-    with connection.cursor() as cursor:
-        cursor.execute(sql.SQL(" UNION ALL ").join(parts).as_string(cursor.connection))
-        tables = [name for (name,) in cursor.fetchall()]
+    """Report tables to which no row can be added, as after a logical copy."""
+    tables = sequences.tables_behind()
     text = "The sequences of these tables are behind their ids, so no row can be added: {}."
-    hint = "Set each with setval(pg_get_serial_sequence('TABLE', 'id'), (SELECT max(id) FROM TABLE))."
-    return [Error(text.format(", ".join(sorted(tables))), hint=hint, id="gateway.E002")] if tables else []
+    hint = "docs/postgresql.md has the statement that sets all of them."
+    return [Error(text.format(", ".join(tables)), hint=hint, id="gateway.E002")] if tables else []
 
 
 @asks_the_database

@@ -10,6 +10,7 @@ from credits.services import entries, reconciliation
 from credits.services.reconciliation import Comparison
 from gateway.common.leases import try_lease
 from tests.credits.rows import query
+from tests.database import as_owner
 from tests.factories import UserFactory
 from tests.threads import at_once
 
@@ -33,6 +34,21 @@ def test_a_sound_ledger_is_recorded_as_such() -> None:
     assert audit.findings == []
     assert audit.finished_at is not None
     assert audit.finished_at >= begin
+
+
+def test_a_sequence_that_is_behind_its_ids_is_a_finding() -> None:
+    owner = UserFactory.create()
+    try:
+        as_owner("SELECT setval(pg_get_serial_sequence('users_user', 'id'), 1, false)")
+        audit = reconciliation.reconcile(now=timezone.now())
+    finally:
+        # A rollback does not restore a sequence.
+        as_owner(f"SELECT setval(pg_get_serial_sequence('users_user', 'id'), {owner.pk})")
+    assert audit is not None
+    assert [(finding["rule"], finding["ids"]) for finding in audit.findings] == [
+        ("a table's sequence is ahead of its ids", {"table": "users_user"})
+    ]
+    assert audit.counts["findings"] == 1
 
 
 def test_findings_show_the_actual_and_the_expected_value() -> None:

@@ -13,6 +13,7 @@ from django.db.models import Index
 from devstack.services.stack import Services
 from gateway.common.models import Lease
 from gateway.common.postgresql.base import DatabaseWrapper
+from gateway.common.postgresql.schema import SchemaEditor
 from tests.journeys.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,11 +42,11 @@ class Owner:
             return cursor.fetchall() if cursor.description else []
 
     def add(self) -> None:
-        with self.wrapper.schema_editor(atomic=False) as editor:
+        with SchemaEditor(self.wrapper, atomic=False) as editor:
             editor.add_index(Lease, INDEX, concurrently=True)
 
     def remove(self) -> None:
-        with self.wrapper.schema_editor(atomic=False) as editor:
+        with SchemaEditor(self.wrapper, atomic=False) as editor:
             editor.remove_index(Lease, INDEX, concurrently=True)
 
 

@@ -18,8 +18,10 @@ _OBSERVE = """
 window.shifts = [];
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries())
-    if (!entry.hadRecentInput)
-      window.shifts.push([entry.value, ...entry.sources.map(({ node }) => node?.id || node?.className || node?.nodeName)]);
+    if (!entry.hadRecentInput) {
+      const moved = entry.sources.map(({ node }) => node?.id || node?.className || node?.nodeName);
+      window.shifts.push([entry.value, ...moved]);
+    }
 }).observe({ type: "layout-shift", buffered: true });
 """
 # The mark of a page that is comfortable to read (Core Web Vitals: 0.1).

@@ -574,7 +574,7 @@ var Http = class {
     this.isKnown ||= response.ok || isProblem(answer);
     if (response.ok) return answer;
     if (!isProblem(answer)) throw this.unreachable(`${this.url} responded ${response.status} to ${path}.`);
-    throw new RelayProblem(answer, WAIT_STATUSES.has(response.status) ? secondsOf(response) : void 0);
+    throw new RelayProblem(answer, secondsOf(response));
   }
   unreachable(text2, options) {
     return new ServiceUnreachable(this.isKnown ? text2 : `${text2} Is it the URL of the service?`, options);
@@ -604,7 +604,8 @@ function sleep(seconds) {
 }
 function secondsOf(response) {
   const seconds = Number(response.headers.get("retry-after"));
-  return seconds > 0 ? seconds : 1;
+  if (seconds > 0) return seconds;
+  return WAIT_STATUSES.has(response.status) ? 1 : void 0;
 }
 function isProblem(answer) {
   return typeof answer === "object" && answer !== null && "code" in answer && "detail" in answer;

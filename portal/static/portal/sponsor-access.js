@@ -63,7 +63,11 @@ function people(members, rights, service, context) {
         kind: "danger",
       },
       h("p", {}, h("code", {}, member.address ?? member.email)),
-      h("p", {}, t("The API keys and webhooks that this member made end as well. Replace keys that are needed first.")),
+      h(
+        "p",
+        {},
+        t("The API keys and webhooks that this member made end as well. Replace keys that are needed first."),
+      ),
     );
     if (!sure) return;
     await session.delete(`${path}/members/${member.address ?? member.id}`);

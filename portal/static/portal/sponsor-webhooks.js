@@ -123,7 +123,11 @@ const endpointTable = (rows, may, sent, report) =>
         cell: (row) =>
           row.isEnabled
             ? t("works")
-            : h("span", { class: "bad" }, t("disabled after failures, or because its maker left; delete it and add it anew")),
+            : h(
+                "span",
+                { class: "bad" },
+                t("disabled after failures, or because its maker left; delete it and add it anew"),
+              ),
       },
       {
         label: t("Change"),

@@ -12,6 +12,7 @@ from django.urls import path
 from django.utils.timezone import now
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from backoffice.bans import BAN, LIFT_BAN
 from backoffice.front_page import FIGURES_NEED
 from backoffice.person import person_of
 from backoffice.troubles import troubles_of
@@ -27,7 +28,7 @@ from gateway.staff import audit
 from rewards.admin import grant_modifier
 from users import admin as users_admin
 from users.admin import as_address
-from users.models import Note, SignInSession, User
+from users.models import Ban, Note, SignInSession, User
 from users.services.profile_cards import card_of
 
 
@@ -80,6 +81,8 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         ADJUST_CREDITS,
         GRANT_MODIFIER,
         users_admin.END_SESSIONS,
+        BAN,
+        LIFT_BAN,
         users_admin.RESET_PASSWORD,
         users_admin.MAKE_LINK,
         users_admin.RESET_SECOND_FACTOR,
@@ -129,7 +132,10 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         return super().get_form(request, obj, change, help_texts=_HELP, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return ("profile_address", "shown_name", "date_joined", "last_login")
+        fixed = ("profile_address", "shown_name", "date_joined", "last_login")
+        # Nobody lifts a ban by the account's own field.
+        is_banned = obj is not None and Ban.objects.open().filter(user=obj).exists()
+        return ("is_active", *fixed) if is_banned else fixed
 
     @admin.display(description="profile name", empty_value="none read")
     def shown_name(self, row: User) -> str | None:

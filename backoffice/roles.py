@@ -39,6 +39,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "payments.refund_payout",
         "payments.send_refund",
         "users.revoke_signinsession",
+        "users.ban_user",
         "users.add_note",
         "webhooks.resend_message",
     ),

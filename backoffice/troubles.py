@@ -10,7 +10,7 @@ from earnings.models import PostbackState
 from gateway.staff.models import ApprovalRequest
 from payments.models import StripeEvent, Subscription
 from relay.models import RelayTransaction
-from users.models import AccountDeletion
+from users.models import AccountDeletion, Ban
 
 if TYPE_CHECKING:
     from backoffice.person import Person
@@ -48,6 +48,8 @@ def _of_the_account(person: "Person") -> Iterator[Trouble]:
     if deletion is not None:
         text = f"Asked for deletion on {deletion.requested_at:%Y-%m-%d}: {deletion.get_status_display()}."
         yield Trouble(text, _page("users_accountdeletion", deletion.pk))
+    elif ban := Ban.objects.open().filter(user=person.user).select_related("banned_by").first():
+        yield Trouble(f"Banned on {ban.banned_at:%Y-%m-%d} by {ban.banned_by}: {ban.reason}")
     elif not person.user.is_active:
         yield Trouble("The account is closed: this person cannot sign in.")
     if person.account.available < 0:

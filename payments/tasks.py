@@ -8,7 +8,16 @@ from credits.services.reconciliation import require_no_findings
 from gateway.common import clock
 from gateway.common.tasks import NothingSucceeded
 from payments.errors import BillingRefused, BillingUnavailable
-from payments.services import events, operations, purchases, reconciliation, refunds, synchronisation, top_ups
+from payments.services import (
+    bans,
+    events,
+    operations,
+    purchases,
+    reconciliation,
+    refunds,
+    synchronisation,
+    top_ups,
+)
 from payments.services.reconciliation import repairs
 
 
@@ -27,6 +36,7 @@ def resume_operations(**_: Any) -> None:
     operations.resume_abandoned(now=clock.now())
     refunds.send_pending(now=clock.now())
     purchases.close_unpaid(now=clock.now())
+    bans.end_renewals(now=clock.now())
 
 
 @shared_task(name="payments.top_up", throws=(BillingUnavailable,))

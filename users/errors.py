@@ -80,6 +80,22 @@ class AccountInactive(NotAuthenticated):
     code, title = "account-inactive", "The account is closed"
 
 
+class AccountBanned(NotAuthenticated):
+    """
+    The operator has banned the account. No token, signed call, sponsor's key of its owner, or purchase is accepted.
+
+    Credits stay on the account. Ask the operator's support; signing in again does not help.
+    """
+
+    code, title, status = "account-banned", "The account is banned", 403
+
+
+class BanRefused(DomainError):
+    """Staff cannot ban this account, or lift its ban; `detail` has the reason."""
+
+    code, title, status = "ban-refused", "The ban cannot be changed", 409
+
+
 class AccountDeleted(NotAuthenticated):
     """
     The owner of this profile has deleted the account, and its data is still being erased.

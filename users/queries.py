@@ -9,8 +9,9 @@ from django.contrib.auth import get_user_model
 from gateway.common import db
 from gateway.common.fields import checksum
 from gateway.common.statements import Statements, fill
-from users.errors import AccountInactive, SessionEnded
+from users.errors import AccountBanned, AccountInactive, SessionEnded
 from users.models import (
+    Ban,
     IssuerKeySet,
     RefreshToken,
     SignInChallenge,
@@ -21,6 +22,7 @@ from users.models import (
 
 _MAX_CHALLENGES_SEARCHED = 4
 CLOSED = "Support has closed this account."
+BANNED = "Support has banned this account."
 
 
 class _Sql(
@@ -67,7 +69,7 @@ def session_state(*, user: str, session: str, now: str) -> str:
     Return an SQL expression for the session state of a verified token, to embed in statements that read more.
 
     The arguments are SQL expressions: the id of the token's user, that of its session (NULL for a token
-    of an external issuer), and the current time. The value is `active`; `inactive` if support has closed the account;
+    of an external issuer), and the current time. The value is `active`; `banned`; `inactive` if the account is closed;
     `ended`; or NULL if the user does not exist. Pass it to `require_active_state`.
     """
     return fill(_Sql.session_state, {"user": user, "session": session, "now": now})
@@ -82,12 +84,25 @@ def require_active_state(state: str | None) -> None:
     Refuse a token whose `session_state` is not active.
 
     Raises:
-        SessionEnded, AccountInactive: the session or the account has ended.
+        SessionEnded, AccountInactive, AccountBanned: the session or the account has ended.
     """
+    if state == "banned":
+        raise AccountBanned(BANNED)
     if state == "inactive":
         raise AccountInactive(CLOSED)
     if state != "active":
         raise SessionEnded("Sign in again.")
+
+
+def require_not_banned(user: User) -> None:
+    """
+    Refuse a banned person; costs a query only for inactive accounts.
+
+    Raises:
+        AccountBanned: support has banned the account.
+    """
+    if not user.is_active and Ban.objects.open().filter(user=user).exists():
+        raise AccountBanned(BANNED)
 
 
 def state_of_session(*, user_id: int, session_id: uuid.UUID | None, now: datetime) -> str | None:

@@ -18,6 +18,8 @@ FROM users_accountdeletion WHERE status <> 'erased'
 -- name: session_state(user, session, now)
 -- The state of a verified token's session, for statements that read more: see `users.queries.session_state`.
 (SELECT CASE
+    WHEN NOT token_user.is_active AND EXISTS (
+        SELECT FROM users_ban WHERE user_id = token_user.id AND lifted_at IS NULL) THEN 'banned'
     WHEN @session@ IS NOT NULL AND NOT COALESCE(
         token_session.user_id = token_user.id
         AND token_session.revoked_at IS NULL

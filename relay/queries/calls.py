@@ -19,7 +19,13 @@ from relay.errors import ProfileNotRegistered
 from relay.models import SQL, RelayTransaction
 from rewards.queries import badge_debt
 from users.models import User
-from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
+from users.queries import (
+    SESSION_STATE,
+    TRUSTED_CODES,
+    require_active_state,
+    require_not_banned,
+    session_state,
+)
 
 # The name under which staff pause the whole relay.
 RELAY = "relay"
@@ -46,10 +52,13 @@ def registered_owner(profile_address: str) -> User:
     Return the active user of a profile, given in EIP-55 text.
 
     Raises:
+        AccountBanned: support has banned the account.
         ProfileNotRegistered: the profile has never signed in here, or support has closed its account.
     """
-    user = User.objects.filter(profile_address=profile_address, is_active=True).first()
-    if user is None:
+    user = User.objects.filter(profile_address=profile_address).first()
+    if user is not None:
+        require_not_banned(user)
+    if user is None or not user.is_active:
         raise ProfileNotRegistered(f"{profile_address} has never signed in here.", profile=profile_address)
     return user
 

@@ -51,6 +51,7 @@ _NEED_MORE = {
     ("credits.CreditHold", "release_orphaned_hold"),
     ("users.User", "revoke_sessions"),
     ("users.User", "make_link"),
+    ("users.User", "lift_ban"),
     ("webhooks.Endpoint", "enable"),
     ("webhooks.Endpoint", "retire_secret"),
     ("webhooks.Message", "resend"),

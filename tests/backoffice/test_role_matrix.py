@@ -48,7 +48,7 @@ MATRIX = {
         ALL, add="oS", change="S",
         actions={
             "adjust_credits": "sS", "grant_modifier": "sS", "revoke_sessions": "sS", "reset_password": "oS",
-            "reset_second_factor": "oS", "lock_out": "oS", "make_link": "oS",
+            "reset_second_factor": "oS", "lock_out": "oS", "make_link": "oS", "ban": "sS", "lift_ban": "sS",
         },
         pages={"note": "sfS"},
     ),

@@ -14,6 +14,7 @@ _OF_USERS = {
     "add_trustedimplementation",
     "change_trustedimplementation",
     "decide_trustedimplementation",
+    "ban_user",
     # Words about a person.
     "add_note",
     # These ask and decide; a staff account needs two people.

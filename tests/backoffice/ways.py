@@ -8,6 +8,8 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("User", "grant_modifier", "grant_modifier"),
     ("User", "moves nothing", "note"),
     ("User", "only ends", "revoke_sessions"),
+    ("User", "only takes away", "ban"),
+    ("User", "another person than the one who banned; moves nothing", "lift_ban"),
     ("User", "only takes away", "lock_out"),
     ("User", "half of an invitation; the person who approved it has the code", "make_link"),
     ("User", "reset_password", "reset_password"),

@@ -4,13 +4,14 @@ Users, their sign-in sessions and refresh tokens, sign-in challenges, deletions,
 A user has a Universal Profile, or is a member of staff with a password. Neither can sign in as the other.
 """
 
-from users.models.accounts import AccountDeletion, Note, ProfileCard, User, user_created
+from users.models.accounts import AccountDeletion, Ban, Note, ProfileCard, User, user_created
 from users.models.sign_in import IssuerKeySet, RefreshToken, SignInChallenge, SignInSession
 from users.models.staff import Invitation, Phone, RecoveryCodes, normalised_code
 from users.models.trusted_code import TrustedImplementation
 
 __all__ = [
     "AccountDeletion",
+    "Ban",
     "Invitation",
     "IssuerKeySet",
     "Note",

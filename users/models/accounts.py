@@ -1,13 +1,13 @@
 """Users, their profile cards, the notes that staff keep about them, and the deletion of accounts."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import pgtrigger
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.indexes import OpClass
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Lower, Now, Reverse
 from django.dispatch import Signal
 
@@ -34,6 +34,7 @@ class User(AbstractUser):
         permissions = [
             ("manage_staff", "Can request staff accounts, roles and credential resets"),
             ("decide_staff", "Can decide other people's requests about staff accounts"),
+            ("ban_user", "Can ban people, and lift the bans of others"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -55,6 +56,46 @@ class User(AbstractUser):
 
     def __str__(self) -> str:
         return self.username
+
+
+class BanQuerySet(models.QuerySet["Ban"]):
+    def open(self) -> Self:
+        """Keep the bans in force."""
+        return self.filter(lifted_at=None)
+
+
+class Ban(models.Model):
+    """
+    A person whom support has banned, until another member of support lifts it.
+
+    While it is in force the account is inactive, and its owner gets the problem `account-banned`.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="bans", db_index=False)
+    reason = models.CharField(max_length=500)
+    banned_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
+    banned_at = models.DateTimeField()
+    lifted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    lifted_at = models.DateTimeField(null=True)
+
+    objects = BanQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user"], condition=Q(lifted_at__isnull=True), name="users_ban_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(lifted_at=None, lifted_by=None)
+                | (Q(lifted_at__isnull=False, lifted_by__isnull=False) & ~Q(lifted_by=F("banned_by"))),
+                name="users_ban_lifted_by_another",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"ban of user {self.user_id}"
 
 
 class AccountDeletion(models.Model):

@@ -21,7 +21,7 @@ from django.db.models import QuerySet
 from gateway.common.errors import DomainError
 from gateway.common.tasks import Sweep, enqueue_on_commit
 from users.errors import FreshSignInRequired
-from users.models import AccountDeletion, Note, ProfileCard, SignInChallenge, SignInSession, User
+from users.models import AccountDeletion, Ban, Note, ProfileCard, SignInChallenge, SignInSession, User
 from users.services import sessions
 
 MAX_SIGN_IN_AGE = timedelta(minutes=10)
@@ -142,6 +142,7 @@ def _forget(user: User) -> None:
     """Remove personal data from the user's row, which stays. The profile can then sign in as a new user."""
     SignInSession.objects.filter(user=user).delete()
     Note.objects.filter(person=user).delete()
+    Ban.objects.filter(user=user).delete()
     ProfileCard.objects.filter(user=user).delete()
     SignInChallenge.objects.filter(profile_address=str(user.profile_address)).delete()
     User.objects.filter(pk=user.pk).update(

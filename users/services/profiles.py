@@ -5,6 +5,7 @@ from django.db import transaction
 
 from users.errors import AccountDeleted, AccountInactive
 from users.models import AccountDeletion, User, user_created
+from users.queries import CLOSED, require_not_banned
 
 
 def user_of_profile(*, profile_address: str) -> User:
@@ -15,13 +16,14 @@ def user_of_profile(*, profile_address: str) -> User:
 
     Raises:
         AccountDeleted: a previous account of the profile is still being erased.
-        AccountInactive: support has closed the account.
+        AccountInactive, AccountBanned: support has closed or banned the account.
     """
     user = User.objects.filter(profile_address=profile_address).first() or _create(profile_address)
+    require_not_banned(user)
     if not user.is_active:
         if AccountDeletion.objects.filter(user=user).exists():
             raise AccountDeleted("The account of this profile is being deleted. Sign in again in an hour.")
-        raise AccountInactive("Support has closed this account.")
+        raise AccountInactive(CLOSED)
     return user
 
 

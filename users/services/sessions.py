@@ -223,6 +223,8 @@ def _end_reused(session_id: uuid.UUID, now: datetime) -> NoReturn:
 
 
 def _require_active(session: SignInSession, now: datetime) -> None:
+    # First, because a ban also ends the sessions.
+    queries.require_not_banned(session.user)
     if not session.is_active(now=now):
         raise SessionEnded("Sign in again.")
     if not session.user.is_active:

@@ -107,6 +107,7 @@ export const HELD_BECAUSE = {
 export const PROBLEMS = {
   "access-token-expired": t("You are signed out. Sign in again."),
   "account-deleted": t("This account is being deleted. You can open a new one in about an hour."),
+  "account-banned": t("This account is banned. Please contact the operator's support."),
   "account-inactive": t("Support has closed this account. Please contact them."),
   "address-required": t(
     "Tax depends on your address, and Stripe has none that it knows. Enter a card with your full address, then try again.",

@@ -12,11 +12,12 @@ from sponsors.models import ApiKey, Member, Sponsor
 from sponsors.rules.rights import SCOPES
 from sponsors.services import keys, members
 from tests.factories import random_address
-from tests.relay.api.conftest import ApiResponse, Wallet
+from tests.relay.api.conftest import ApiResponse, Wallet, wallet_of
 from tests.sponsors.api.callers import call, member_of
 from tests.sponsors.sponsorships import make_sponsor
 from tests.staff import browser_of, confirm, member
 from users.models import User
+from users.services import bans
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "198.51.100.7"
@@ -236,3 +237,13 @@ def test_the_list_names_who_made_a_key_and_whoever_replaces_it_takes_it_over(
     assert (row["createdBy"], row["lastUsedAt"] is None) == (owner.profile_address, False)
     page = browser_of(member("operations")).get("/admin/sponsors/apikey/").content.decode()
     assert str(owner) in page
+
+
+def test_a_banned_member_and_the_members_keys_are_refused(sponsor: Sponsor, manager: User) -> None:
+    text = made(manager, sponsor, "read")["secret"]
+    wallet = wallet_of(manager)
+    bans.ban(user=manager, actor=member("support"), reason="abuse", now=timezone.now())
+    assert wallet.send("get", path(sponsor, "overview")).body["code"] == "account-banned"
+    assert with_key(text, path(sponsor, "overview")).body["code"] == "sponsor-key"
+    bans.lift(user=manager, actor=member("support"), now=timezone.now())
+    assert with_key(text, path(sponsor, "overview")).status == 200

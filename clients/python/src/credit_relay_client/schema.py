@@ -12,6 +12,7 @@ ProblemCode: TypeAlias = Literal[
     "access-token-kind-refused",
     "access-token-malformed",
     "access-token-signature-invalid",
+    "account-banned",
     "account-deleted",
     "account-inactive",
     "address-checksum",

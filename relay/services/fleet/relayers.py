@@ -11,6 +11,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import OperationalError, transaction
 from django.db.models import Exists, F
+from django.db.models.functions import Coalesce
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
@@ -24,12 +25,13 @@ from gateway.staff.approval_kinds import Done, Kind
 from gateway.staff.models import ApprovalRequest
 from gateway.web.process import Faults
 from relay.errors import NoSpareRelayer
-from relay.models import SQL, Relayer, RelayTransaction
+from relay.models import SQL, Attempt, Relayer, RelayTransaction
 from users.models import User
 
 logger = logging.getLogger(__name__)
 # How long to wait for a relayer's row; a request locks it for only a few milliseconds.
 _LOCK_MILLISECONDS = 500
+_USED_ELSEWHERE = "A transaction from outside the service used the account nonce."
 NONE_ACTIVE, ALL_EMPTY = "none is active", "all are empty"
 # 100,000 gas at 1 gwei.
 _CHEAPEST_CALL_WEI = 10**14
@@ -366,6 +368,26 @@ def _update(
                 count,
             )
     return [row_id for row_id, *_ in rows]
+
+
+def quarantine_used_elsewhere(*, attempt_ids: Collection[int], now: datetime) -> None:
+    """
+    Quarantine the relayers of attempts whose account nonce a transaction from outside the service has used.
+
+    Each attempt counts once, so that staff can resume the relayer before its call is settled.
+    """
+    new = Attempt.objects.filter(pk__in=attempt_ids).exclude(node_message=_USED_ELSEWHERE)
+    for attempt in new.select_related("relayer"):
+        logger.error(
+            "relayer %s is quarantined: its account nonce %d was used by a transaction that is not ours",
+            attempt.relayer.address,
+            attempt.account_nonce,
+        )
+        with transaction.atomic():
+            Attempt.objects.filter(pk=attempt.pk).update(node_message=_USED_ELSEWHERE)
+            Relayer.objects.filter(pk=attempt.relayer_id, retired_at__isnull=True).update(
+                is_active=False, quarantined_at=Coalesce("quarantined_at", now)
+            )
 
 
 def set_active(*, relayer_id: int, is_active: bool) -> bool:

@@ -129,7 +129,7 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
     attempts = _update_receipts(attempts=attempts, view=view, now=now)
     settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
     unmined = _unmined(attempts, view)
-    settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
+    settled += _settle_lost(attempts=unmined, accounts=accounts, view=view, now=now)
     losses.settle_ended(now=now)
     tips.review(now=now)
     # An account nonce that only this block made the next one has just begun to wait.
@@ -168,34 +168,54 @@ def _unmined(attempts: Sequence[_InFlight], view: ChainView) -> list[_InFlight]:
 
 
 def _settle_lost(
-    *, attempts: Sequence[_InFlight], relayers: Sequence[Relayer], view: ChainView, now: datetime
+    *, attempts: Sequence[_InFlight], accounts: Sequence[Relayer], view: ChainView, now: datetime
 ) -> int:
-    """Settle calls whose account nonce was used deep in the chain although none of their attempts has a receipt."""
-    addresses = {relayer.pk: relayer.address for relayer in relayers}
+    """
+    Settle calls whose account nonce was used deep in the chain although none of their attempts has a receipt.
+
+    Only a transaction from outside the service can have used it, so the relayer is quarantined.
+    """
+    addresses = {relayer.pk: relayer.address for relayer in accounts}
     lost = _passed_over(attempts, addresses, view)
-    if not lost:
-        return 0
-    # The chain is read again: the first responses may span a new block, or a worker may have replaced an attempt after
-    # the rows were read. A node behind a balancer may lag and not have the receipt yet, so only an account nonce used
-    # much deeper in the chain counts as lost.
-    candidates = Attempt.objects.filter(
-        relay_transaction__in={attempt.relay_transaction_id for attempt in lost}
-    )
-    owners = dict(candidates.values_list("transaction_hash", "relay_transaction_id"))
+    # A node behind a balancer may lag and not have the receipt yet, so only an account nonce used much deeper in the
+    # chain counts as lost.
+    lost = _never_mined(lost, addresses, view, blocks=get_chain().confirmations + _LOST_DEPTH)
+    relayers.quarantine_used_elsewhere(attempt_ids=[attempt.id for attempt in lost], now=now)
     # Such a call has no block to watch for reorganisations, so wait until the transaction that overtook it is final.
     final_depth = view.head.number - view.final.number + 1 if view.final else get_chain().finality.blocks
+    lost = _never_mined(lost, addresses, view, blocks=final_depth)
+    return settlement.settle_lost(
+        relay_transaction_ids={attempt.relay_transaction_id for attempt in lost}, now=now
+    )
+
+
+def _never_mined(
+    attempts: Sequence[_InFlight], addresses: Mapping[int, str], view: ChainView, *, blocks: int
+) -> list[_InFlight]:
+    """
+    Keep attempts whose account nonce was used this deep in the chain by no attempt of their call.
+
+    The chain is read again: the first responses may span a new block, or a worker may have replaced an attempt after
+    the rows were read.
+    """
+    if not attempts:
+        return []
+    calls = {attempt.relay_transaction_id for attempt in attempts}
+    rows = Attempt.objects.filter(relay_transaction__in=calls)
+    owners = dict(rows.values_list("transaction_hash", "relay_transaction_id"))
     again = get_chain_client().read_chain(
         transaction_hashes=list(owners),
-        accounts=sorted({addresses[attempt.relayer_id] for attempt in lost}),
-        confirmations=max(get_chain().confirmations + _LOST_DEPTH, final_depth),
+        accounts=sorted({addresses[attempt.relayer_id] for attempt in attempts}),
+        confirmations=blocks,
     )
     if again.head.number < view.head.number:
-        return 0
+        return []
     mined = {owners[transaction_hash] for transaction_hash in (*again.receipts, *again.undecided)}
-    confirmed_lost = {
-        attempt.relay_transaction_id for attempt in _passed_over(lost, addresses, again)
-    } - mined
-    return settlement.settle_lost(relay_transaction_ids=confirmed_lost, now=now)
+    return [
+        attempt
+        for attempt in _passed_over(attempts, addresses, again)
+        if attempt.relay_transaction_id not in mined
+    ]
 
 
 def _passed_over(

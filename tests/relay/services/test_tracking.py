@@ -120,6 +120,40 @@ def test_an_account_nonce_that_another_transaction_used_is_lost(
     assert find_differences() == []
 
 
+def test_a_relayer_whose_account_nonce_was_used_elsewhere_under_a_call_is_quarantined_once(
+    accept: Accept, relayers: list[Relayer], chain: Chain, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, *others = relayers
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    lost = accept()
+    chain.use_key_elsewhere(keys()[0], account_nonce=one.next_account_nonce)
+    chain.mine(settings.CONFIRMATIONS + 5)
+    track()
+    one.refresh_from_db()
+    assert (one.is_active, one.quarantined_at) == (True, None)
+
+    chain.mine(20)
+    track()
+    one.refresh_from_db()
+    assert (one.is_active, one.state) == (False, "quarantined")
+    track()
+    (logged,) = [record.getMessage() for record in caplog.records if "quarantined" in record.getMessage()]
+    nonce = lost.attempts.get().account_nonce
+    assert one.address in logged
+    assert f"account nonce {nonce} was used by a transaction that is not ours" in logged
+
+    # Staff have found the reason; the call is not settled yet.
+    assert relay_relayers.set_active(relayer_id=one.pk, is_active=True)
+    chain.mine()
+    track()
+    one.refresh_from_db()
+    lost.refresh_from_db()
+    assert (one.state, lost.is_in_progress) == ("active", True)
+    chain.mine(settings.FINALITY_BLOCKS)
+    assert track() == 1
+    assert not Relayer.objects.filter(pk__in=[other.pk for other in others], quarantined_at__isnull=False)
+
+
 def test_a_node_that_lags_does_not_make_an_account_nonce_lost(
     accept: Accept,
     relayers: list[Relayer],
@@ -133,7 +167,7 @@ def test_a_node_that_lags_does_not_make_an_account_nonce_lost(
     chain.mine(settings.FINALITY_BLOCKS + 2)
     broadcast_all()
     read_chain = node.read_chain
-    lag = [0, 1]
+    lag = [0, 0, 1]
 
     def lagging(**arguments: Any) -> ChainView:
         view = read_chain(**arguments)

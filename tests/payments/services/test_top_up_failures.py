@@ -37,8 +37,8 @@ def test_while_stripe_is_away_nothing_is_paused_and_the_purchase_is_finished_lat
 
 
 def test_a_pack_that_gave_nothing_pauses_it(double: DoubleAccount, payer: Payer, consent: Consent) -> None:
-    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=1)
     consent(of=new_pack(amount=50, bonus=0))
+    rewrite(PayoutRate.objects.filter(currency="usd"), credits_per_major_unit=1)
     assert [run(double), run(double, after=AGAIN)] == [1, 0]
     assert (AutoTopUp.objects.get().paused_reason, payer.balance) == ("no-credits", 0)
     assert Purchase.objects.get().status == "paid"

@@ -59,7 +59,10 @@ def test_a_difference_is_printed_with_its_ids_and_fails(payer: Payer, fake: Fake
         f"clawback-sum: payment={payer.payout.stripe_payment_intent_id} invoice={payer.payout.stripe_invoice_id}: "
         f"have 0 of {payer.payout.credits} credits taken back; "
     )
-    assert f"; wanted {payer.payout.amount_minor} refunded and 0 disputed of " in line
+    assert (
+        f"; wanted {payer.payout.amount_minor} refunded, 0 disputed and 0 returned outside of Stripe of "
+        in line
+    )
     assert printed.endswith("1 differences")
 
 

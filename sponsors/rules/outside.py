@@ -43,6 +43,9 @@ def _verified(case: Case) -> Refusal | Question | None:
     response = case.facts.responses[question]
     if response is None:
         return Refusal(error=errors.VerifierUnknown, detail="The sponsor's verifier gave no valid response.")
+    if response.fault:
+        detail = f"The sponsor's verifier gave no valid response: {response.fault}."
+        return Refusal(error=errors.VerifierUnknown, detail=detail)
     if not response.is_yes:
         return Refusal(error=errors.VerifierRefused, detail="The sponsor's verifier refused this call.")
     most = response.maximum_credits

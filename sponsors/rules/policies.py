@@ -65,10 +65,15 @@ Question = Holding | Verification
 
 @dataclass(frozen=True, slots=True)
 class OutsideResponse:
-    """The response to a question. A verifier may add a maximum for the sponsor's part of the call, in credits."""
+    """
+    The response to a question. A verifier may add a maximum for the sponsor's part of the call, in credits.
+
+    With a `fault`, a verifier gave no valid response; it says what came instead, such as "status 404".
+    """
 
     is_yes: bool
     maximum_credits: int | None = None
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class AskedCall:
 
 
 def ask(question: Verification, call: AskedCall) -> OutsideResponse | None:
-    """Return the verifier's response; None without a valid response, a verifier, or a free thread to wait for it."""
+    """Return the verifier's response, or its fault; None without a verifier, or a free thread to wait for it."""
     asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
     verifier = asked.select_related("sponsor").first()
     if verifier is None:
@@ -61,13 +61,14 @@ def ask(question: Verification, call: AskedCall) -> OutsideResponse | None:
     if known is not None and question.credits <= known[0]:
         return known[1]
     response = _guarded(verifier, _body(question, call, sponsor=verifier.sponsor.slug))
-    if response is not None:
+    if response is not None and not response.fault:
         _recent.keep(key, (question.credits, response))
     return response
 
 
 def _guarded(verifier: Verifier, body: bytes) -> OutsideResponse | None:
     guard = _guard_of(verifier.pk)
+    response: OutsideResponse | None = None
     try:
         with ExitStack() as places:
             places.enter_context(_threads().place(verifier.pk))
@@ -75,12 +76,12 @@ def _guarded(verifier: Verifier, body: bytes) -> OutsideResponse | None:
                 places.enter_context(_threads_of_unproven().place(verifier.pk))
             places.enter_context(guard.place())
             response = _asked(verifier, body)
-            if response is None:
+            if response.fault:
                 guard.failed()
                 raise CircuitOpen
-            return response
     except (CircuitOpen, NoShare):
-        return None
+        pass
+    return response
 
 
 @cache
@@ -114,7 +115,7 @@ def _body(question: Verification, call: AskedCall, *, sponsor: str) -> bytes:
     return json.dumps(facts).encode()
 
 
-def _asked(verifier: Verifier, body: bytes) -> OutsideResponse | None:
+def _asked(verifier: Verifier, body: bytes) -> OutsideResponse:
     now, question_id = clock.now(), f"question_{secrets.token_hex(12)}"
     try:
         secret = unseal(verifier.secret, keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)
@@ -132,9 +133,16 @@ def _asked(verifier: Verifier, body: bytes) -> OutsideResponse | None:
             allowed=Verifier.allowed_addresses(),
             response_bytes=_RESPONSE_BYTES,
         )
-    except (AddressRefused, NoResponse, SealedUnderAnotherKey):
-        return None
-    return _response_in(response.body) if response.status == _OK else None
+    except AddressRefused:
+        return OutsideResponse(False, fault="its address is not public")
+    except NoResponse:
+        return OutsideResponse(False, fault="none within a second")
+    except SealedUnderAnotherKey:
+        return OutsideResponse(False, fault="the operator cannot sign the question")
+    if response.status != _OK:
+        redirect = ", a redirect, which is not followed" if 300 <= response.status < 400 else ""
+        return OutsideResponse(False, fault=f"status {response.status}{redirect}")
+    return _response_in(response.body) or OutsideResponse(False, fault="a body of another form")
 
 
 def _response_in(body: bytes) -> OutsideResponse | None:

@@ -43,7 +43,7 @@ from tests.relay.quoting import caller_of, execute_prepared
 from tests.relay.signing import set_data_payload
 from tests.relay.sponsoring import execute_sponsored
 from tests.sponsors.sponsorships import make_policy, make_sponsor
-from tests.sponsors.verifier_server import VerifierServer, running, says
+from tests.sponsors.verifier_server import Answers, VerifierServer, running, says
 from tests.threads import at_once
 from tests.transactions import assert_none_is_open
 from users.models import User
@@ -183,6 +183,30 @@ def test_a_malformed_verifier_response_is_ignored_and_the_next_policy_pays(
     other = make_policy(sponsor, position=1)
     execute_sponsored(newcomer, call, sponsor)
     assert SponsoredCall.objects.get().version == other
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (says({}, 404), "status 404."),
+        (says({}, 401), "status 401."),
+        (says({}, 302, Location="http://127.0.0.1:1/"), "status 302, a redirect, which is not followed."),
+        (says(b"yes"), "a body of another form."),
+        (lambda request: request.connection.close(), "none within a second."),
+    ],
+)
+def test_a_refusal_says_what_the_verifier_gave(
+    server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused, answer: Answers, shown: str
+) -> None:
+    sponsor, _, _ = make_verified(server)
+    server.answer, call = answer, new_call()
+    with refused(VerifierUnknown) as refusal:
+        execute_sponsored(newcomer, call, sponsor)
+    assert refusal.value.detail.endswith(f"no valid response: {shown}")
+    # Nothing of it is kept: once the server is repaired, the same call is paid.
+    server.answer = says({"pay": True})
+    assert execute_sponsored(newcomer, call, sponsor)
 
 
 @pytest.mark.django_db

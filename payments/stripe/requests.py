@@ -6,6 +6,7 @@ A command has an idempotency key, and a function that finds the object it create
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,8 @@ _WORDS = {
 }
 # How long a caller waits for a free place. Some responses of a healthy Stripe take seconds.
 PATIENCE_SECONDS = 3.0
+# A connection that was idle for longer is not used again.
+IDLE_SECONDS = 5.0
 # Pause between two attempts while a request with the same key is in progress.
 _PAUSE_SECONDS = 0.25
 
@@ -53,6 +56,7 @@ class GuardedClient(stripe.RequestsClient):
     def __init__(self, *, timeout_seconds: int, places: int) -> None:
         super().__init__(timeout=timeout_seconds)
         self._guard = Guard(places=places, wait_seconds=PATIENCE_SECONDS)
+        self._thread = threading.local()
 
     def request(self, *arguments: Any, **options: Any) -> Any:
         """
@@ -64,6 +68,9 @@ class GuardedClient(stripe.RequestsClient):
         started = time.monotonic()
         try:
             with self._guard.place(), metrics.STRIPE_REQUEST.timed():
+                if started - getattr(self._thread, "used_at", started) > IDLE_SECONDS:
+                    # Ends the thread's connection, which a firewall may have forgotten.
+                    self.close()
                 return super().request(*arguments, **options)
         except CircuitOpen as error:
             message = "Stripe did not respond to the latest requests."
@@ -73,6 +80,8 @@ class GuardedClient(stripe.RequestsClient):
             if time.monotonic() - started > _SLOW_SECONDS:
                 self._guard.failed()
             raise
+        finally:
+            self._thread.used_at = time.monotonic()
 
 
 @contextmanager

@@ -70,7 +70,7 @@ class GuardedClient(stripe.RequestsClient):
             with self._guard.place(), metrics.STRIPE_REQUEST.timed():
                 if started - getattr(self._thread, "used_at", started) > IDLE_SECONDS:
                     # Ends the thread's connection, which a firewall may have forgotten.
-                    self.close()
+                    self.close()  # type: ignore[no-untyped-call]
                 return super().request(*arguments, **options)
         except CircuitOpen as error:
             message = "Stripe did not respond to the latest requests."

@@ -27,6 +27,6 @@ def test_a_connection_is_used_again_at_once_and_not_after_it_was_idle() -> None:
             if ports:
                 client._thread.used_at -= idle_seconds
             client.request("get", f"http://127.0.0.1:{server.server_address[1]}/", {}, None)
-        client.close()
+        client.close()  # type: ignore[no-untyped-call]
         server.shutdown()
     assert ports[0] == ports[1] != ports[2]

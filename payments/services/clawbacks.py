@@ -15,7 +15,7 @@ from django.db.models import Sum
 from credits.lots import clawback_key
 from credits.models import EntrySource
 from payments.amounts import clawback_target
-from payments.errors import StaleSnapshot
+from payments.errors import BillingRefused, StaleSnapshot, reason_of
 from payments.models import Clawback, MoneyReturn, Payout
 from payments.services import payouts
 from payments.stripe import get_billing_client
@@ -85,8 +85,18 @@ def read_returned_money(payment_intent_ids: Sequence[str], *, invoice_id: str) -
         payment_intent_id=payment_intent_ids[0],
         refunded_minor=sum(part.refunded_minor for part in parts),
         disputed_minor=sum(part.disputed_minor for part in parts),
-        off_stripe_minor=client.credited_off_stripe(invoice_id=invoice_id) if invoice_id else 0,
+        off_stripe_minor=_credited_off_stripe(invoice_id) if invoice_id else 0,
     )
+
+
+def _credited_off_stripe(invoice_id: str) -> int:
+    """Return what credit notes returned; 0 for an invoice that Stripe does not know, which is a finding of its own."""
+    try:
+        return get_billing_client().credited_off_stripe(invoice_id=invoice_id)
+    except BillingRefused as refusal:
+        if reason_of(refusal) != "resource_missing":
+            raise
+    return 0
 
 
 def credits_to_take(*, payout: Payout, returned: ReturnedMoney) -> int:

@@ -430,5 +430,5 @@ def test_a_finding_names_the_ids_it_is_about(scene: Scene) -> None:
     (finding,) = scene.findings()
     assert finding["ids"] == wanted
     assert str(finding["have"]).startswith(f"0 of {scene.payer.payout.credits} credits taken back; ")
-    assert str(finding["wanted"]).startswith("777 refunded and 0 disputed of ")
+    assert str(finding["wanted"]).startswith("777 refunded, 0 disputed and 0 returned outside of Stripe of ")
     assert CreditEntry.objects.filter(source="PAYOUT_CLAWBACK").count() >= 1

@@ -68,7 +68,11 @@ def test_disputes_of_the_last_half_year_of_our_own_payments_are_read(
     with fault_injection() as client:
         assert repairs.claw_back_missed_money(now=double.now() + timedelta(days=181)) == 0
         assert repairs.claw_back_missed_money(now=double.now() + timedelta(days=179)) == 1
-    assert client.calls == {"refunded_or_disputed_since": 2, "returned_money": 1}
+    assert client.calls == {
+        "refunded_or_disputed_since": 2,
+        "returned_money": 1,
+        "credited_off_stripe": 1,
+    }
     assert payer.balance == 0
 
 

@@ -85,7 +85,8 @@ class Tracker:
         """
         if get_chain_client().head() == self._newest:
             return 0
-        settled, view = _track(now=now)
+        # The block that a new process finds may be an old one of a chain that stands still, so it proves no delay.
+        settled, view = _track(now=now, may_replace=self._newest is not None)
         self._note_undecided(view.undecided, now)
         self._gaps.fill(head=view.head, now=now)
         self._newest = view.head
@@ -102,9 +103,11 @@ class Tracker:
             )
 
 
-def _track(*, now: datetime) -> tuple[int, ChainView]:
+def _track(*, now: datetime, may_replace: bool = True) -> tuple[int, ChainView]:
     """
     Update the rows from the chain; return how many relay transactions were settled, and the view of the chain.
+
+    Without `may_replace`, attempts that blocks have left out stay as they are.
 
     Raises:
         NodeUnavailable: no node responded; the next run repeats the work.
@@ -122,7 +125,7 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
     )
     if reorganisations.reopen_vanished(watch=watch, view=view, now=now):
         # Reopened calls are in progress again, so the chain is read once more for them.
-        return _track(now=now)
+        return _track(now=now, may_replace=may_replace)
     relayers.update_accounts(relayers=accounts, accounts=view.accounts, now=now)
     # Attempts that the nodes disagree about are left unchanged.
     attempts = [attempt for attempt in attempts if attempt.transaction_hash not in view.undecided]
@@ -138,6 +141,7 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
         for relayer in accounts
         if relayer.address in view.accounts
         and view.accounts[relayer.address].latest_nonce == relayer.mined_account_nonce
+        and may_replace
     }
     _cancel_or_replace_stuck(attempts=unmined, head=view.head, next_nonces=next_nonces, now=now)
     return settled, view

@@ -9,6 +9,7 @@ from credits.services.reconciliation import find_differences
 from gateway.chain.types import SendKind
 from relay.models import Attempt, Loss, Relayer, RelayTransaction
 from relay.services.sending import broadcasting
+from relay.services.settling.tracking import Tracker
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Accept, Settle
 from tests.relay.workers import broadcast_all, later, track
@@ -78,6 +79,20 @@ def test_a_call_behind_dropped_bytes_is_replaced_only_once_it_has_been_next_for_
     assert second.attempts.count() == 1
     track(now=later(2 * DUE + 20))
     assert (first.attempts.count(), second.attempts.count()) == (2, 2)
+
+
+def test_a_new_process_replaces_nothing_before_it_has_seen_a_block_leave_it_out(
+    accept: Accept, chain: Chain, node: FaultyClient
+) -> None:
+    row, tracker = accept(), Tracker()
+    drop(node)
+    broadcast_all()
+    tracker.track_new_block(now=later(DUE))
+    tracker.track_new_block(now=later(DUE))
+    assert row.attempts.count() == 1
+    chain.mine()
+    tracker.track_new_block(now=later(DUE))
+    assert row.attempts.count() == 2
 
 
 def test_bytes_that_no_node_takes_are_replaced_too(

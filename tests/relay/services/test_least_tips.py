@@ -13,6 +13,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.fees import FeesTooHigh
 from gateway.chain.lsp25 import RelayCall
 from relay.models import Attempt, LeastTip, Loss, RelayTransaction
+from relay.services.accepting import gas_limits
 from relay.services.fleet import tips
 from relay.services.sending import broadcasting
 from tests.relay.chain import GWEI, Chain, FaultyClient
@@ -27,7 +28,8 @@ REQUIRED = 3 * GWEI
 
 @pytest.fixture(autouse=True)
 def calm(chain: Chain) -> Chain:
-    """A chain whose base fee is one gwei."""
+    """A chain whose base fee is one gwei, and nothing learned from other tests' calls."""
+    gas_limits._learned.clear()
     chain.set_base_fee(GWEI)
     return chain
 

@@ -38,7 +38,7 @@ class BillingRefused(DomainError):
 
 class AddressRequired(BillingRefused):
     """
-    Tax depends on the payer's address, and Stripe has none, or does not know the place. Nothing was charged.
+    Tax depends on the payer's address, and Stripe has none, or does not know the place (`reason`). Nothing was charged.
 
     Send the user to the page of `cardPage`, which asks for a card and the address. Then repeat the request; a purchase
     needs a new `Idempotency-Key`.

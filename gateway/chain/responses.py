@@ -72,7 +72,7 @@ def head(block: Any) -> Head:
         timestamp=_member(block, "timestamp"),
         base_fee_wei=_member(block, "baseFeePerGas", _MOST_WEI),
         block_hash=_hash(block, "hash"),
-        gas_limit=_member(block, "gasLimit") if "gasLimit" in block else 0,
+        gas_limit=_member(block, "gasLimit") if block.get("gasLimit") is not None else 0,
     )
 
 

@@ -362,8 +362,8 @@ def test_a_member_of_several_sponsors_chooses_one_and_the_page_uses_one_language
     with window_of(browser, holder, locale="de-DE") as page:
         first = owned(holder, page)
         name = f"Zweiter {secrets.token_hex(3)}"
-        second = make_sponsor(7)
-        Sponsor.objects.filter(pk=second.pk).update(name=name, slug=f"z-{secrets.token_hex(6)}")
+        second = make_sponsor(7, slug=f"z-{secrets.token_hex(6)}")
+        Sponsor.objects.filter(pk=second.pk).update(name=name)
         Member.objects.create(sponsor=second, user=holder.user, role="viewer")
         page.goto(holder.base_url + SPONSOR)
         expect(page.locator(".figure")).to_have_text("1.250.000 Credits")

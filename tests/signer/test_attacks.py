@@ -22,7 +22,7 @@ from gateway.chain.contracts import encode_execute_relay_call
 from tests.fakes.pool import read_transaction
 from tests.fakes.profiles import random_address
 
-_CHAIN_ID, _FEE_CAP, _MAX_GAS = 4201, 20 * 10**9, 3_000_000
+_CHAIN_ID, _FEE_CAP, _MAX_GAS = 4201, 20 * 10**9, 5_000_000
 
 Item = dict[str, Any]
 

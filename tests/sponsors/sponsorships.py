@@ -12,9 +12,9 @@ from sponsors.services.funding import open_account
 from tests.factories import random_address
 
 
-def make_sponsor(credits: int = 100_000) -> Sponsor:
+def make_sponsor(credits: int = 100_000, *, slug: str = "") -> Sponsor:
     """Return a new sponsor with these credits."""
-    sponsor = Sponsor(slug=f"s-{secrets.token_hex(6)}", name="A dApp")
+    sponsor = Sponsor(slug=slug or f"s-{secrets.token_hex(6)}", name="A dApp")
     open_account(sponsor)
     if credits:
         entries.adjust_sponsor(

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiExample
 
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from gateway.chain.mistakes import SignedForOtherChain
-from gateway.common.errors import NotAuthenticated, WrongChecksum
+from gateway.common.errors import NotAuthenticated, NotFound, WrongChecksum
 from gateway.common.problems import BODY_ERRORS, problem_responses
 from users import errors
 from users.errors import SignPermissionMissing, UntrustedCode
@@ -58,6 +58,7 @@ REFRESH = problem_responses(
 )
 LOGOUT = problem_responses(*BODY_ERRORS, NotAuthenticated)
 ME = problem_responses(NotAuthenticated)
+SESSION = problem_responses(NotAuthenticated, NotFound)
 KEYS = problem_responses()
 
 

@@ -157,7 +157,7 @@ class SessionViewSet(ViewSet):
         summary="End one session",
         description=schema.END_SESSION_DESCRIPTION,
         parameters=[OpenApiParameter("session_id", UUID, OpenApiParameter.PATH)],
-        responses={200: serializers.SessionsEndedResponseSerializer, **schema.ME},
+        responses={200: serializers.SessionsEndedResponseSerializer, **schema.SESSION},
         examples=schema.END_SESSION_EXAMPLES,
     )
     @action(detail=False, methods=["delete"], url_path=f"sessions/(?P<session_id>{_UUID})")

@@ -21,7 +21,7 @@ import psycopg
 from django.db import DatabaseError, OperationalError
 from django.db.backends.postgresql import base
 from psycopg import errors
-from psycopg.pq import ExecStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 
 from gateway.common import metrics
 from gateway.common.postgresql.schema import SchemaEditor
@@ -96,8 +96,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return session
 
     def is_usable(self) -> bool:
-        """Return whether the server responds in this session; a lost connection ends within a second."""
-        return self.connection is not None and not self.connection.closed and _responds(self.connection)
+        """Return whether the server takes statements in this session; a lost connection ends within a second."""
+        session = self.connection
+        if session is None or session.closed or session.info.transaction_status == TransactionStatus.INERROR:
+            return False
+        return _responds(session)
 
     def _configure_connection(self, connection: Any) -> bool:
         """Prepare a new session, which counts as verified."""

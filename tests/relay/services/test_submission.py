@@ -20,9 +20,7 @@ from relay.models import Attempt, RelayTransaction
 from relay.queries.reports import TransactionReport
 from rewards.models import Badge, BadgeTrack
 from tests.relay.callers import execute, report_of
-from tests.relay.chain import GWEI, Chain
 from tests.relay.conftest import Accept, Refused
-from tests.relay.workers import broadcast_all
 from users.models import User
 
 
@@ -128,16 +126,3 @@ def test_the_service_lends_no_more_than_its_ceiling_in_a_day(
     assert "until midnight UTC" in refusal.detail
     leave_credits(user, price)
     assert execute(user=user, call=call, now=timezone.now())
-
-
-def test_a_replacement_at_higher_fees_may_use_the_debt_too(user: User, accept: Accept, chain: Chain) -> None:
-    chain.set_base_fee(GWEI)
-    row = accept()
-    held = row.hold.amount
-    leave_credits(user, 0)
-    set_debt_limit(100 * held)
-    chain.set_base_fee(row.attempts.get().max_fee_per_gas_wei + GWEI)
-    broadcast_all()
-    row.hold.refresh_from_db()
-    assert row.hold.amount > held
-    assert balance_of(user).available == held - row.hold.amount

@@ -196,7 +196,7 @@ function consent(terms, packs, context) {
   const text = ({ threshold, pack, monthlyLimit }) => {
     const { cost, currency } = packs.find((each) => each.pack === pack) ?? packs[0];
     return t(
-      "When I have less than {threshold}, buy a pack for {price} with my saved card, at most {limit} a month, until I turn this off. I am told of each purchase.",
+      "When I have less than {threshold}, buy a pack for {price} with my saved card, at most {limit} a month, until I turn this off. Each purchase is listed in my activity.",
       {
         threshold: credits(Number(threshold) || 0),
         price: money(cost, currency),

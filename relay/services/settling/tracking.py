@@ -188,9 +188,8 @@ def _settle_lost(
     # Such a call has no block to watch for reorganisations, so wait until the transaction that overtook it is final.
     final_depth = view.head.number - view.final.number + 1 if view.final else get_chain().finality.blocks
     lost = _never_mined(lost, addresses, view, blocks=final_depth)
-    return settlement.settle_lost(
-        relay_transaction_ids={attempt.relay_transaction_id for attempt in lost}, now=now
-    )
+    ids = {attempt.relay_transaction_id for attempt in lost}
+    return settlement.settle_lost(relay_transaction_ids=ids, now=now) if ids else 0
 
 
 def _never_mined(

@@ -166,9 +166,10 @@ def _play(prepared: Prepared, options: Options) -> int | None:
     outcome = 0 if options.load else _make_journey(options.stack_file) or _subscribe_some(prepared)
     if options.once:
         return outcome
-    echo("Serving until Ctrl-C:")
     if not options.load:
         _compare(prepared)
+    echo("Serving until Ctrl-C:")
+    if not options.load:
         echo("\n".join(_addresses(read_json(options.stack_file))))
     echo(f"  keys of the demo profiles and other logins: {options.stack_file}")
     return None

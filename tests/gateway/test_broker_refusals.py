@@ -154,7 +154,7 @@ def test_an_unexpected_error_ends_neither_the_worker_nor_its_other_steps(
             loops.synloop(*args)
 
     _Steps.stopped = threading.Event()
-    own = Celery("tests", broker="memory://")
+    own = Celery("tests", broker="memory://", set_as_current=False)
     own.steps["worker"].add(_Steps)
     own.conf.worker_consumer = Failing
     worker = WorkController(app=own, pool_cls="solo", queues=["nothing"])

@@ -183,7 +183,7 @@ def test_an_idle_connection_stays_in_its_pool_while_redis_is_away(redis_alone: R
 
 
 def test_a_sender_of_messages_keeps_no_connection_that_a_firewall_could_forget(redis_alone: Redis) -> None:
-    with redis_alone.running(), Celery("tests", broker=redis_alone.url) as sender:
+    with redis_alone.running(), Celery(set_as_current=False) as sender:
         sender.config_from_object("django.conf:settings", namespace="CELERY")
         sender.conf.update(broker_url=redis_alone.url)
         sender.send_task("tests.nothing")

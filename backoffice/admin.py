@@ -133,7 +133,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fixed = ("profile_address", "shown_name", "date_joined", "last_login")
-        # Nobody lifts a ban by the account's own field.
+        # Staff lift a ban by its action, and not by the account's own field.
         is_banned = obj is not None and Ban.objects.open().filter(user=obj).exists()
         return ("is_active", *fixed) if is_banned else fixed
 

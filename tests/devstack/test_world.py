@@ -12,9 +12,11 @@ from eth_account.messages import encode_intended_validator
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from devstack.rpc import Rpc
+from devstack.rpc import Rpc, RpcFailed
 from devstack.services.stack import Services
+from devstack.toolchain import artifact
 from devstack.world.abi import calldata
+from devstack.world.canonical import CANONICAL, deploy_canonical_contracts
 from devstack.world.deployer import Call, Deployer, TransactionReverted
 from devstack.world.keys import address_of, sign_digest, sign_transaction
 from devstack.world.permissions import ALL_PERMISSIONS, Permission
@@ -192,3 +194,33 @@ def test_transactions_are_mined_also_where_the_base_fee_is_that_of_blocks_that_n
     assert len(deployer.send([Call(deployer.address)])) == 1
     # Empty blocks make it cheap again for the tests to come.
     services.rpc.call("anvil_mine", hex(60))
+
+
+def test_the_contracts_have_the_addresses_and_the_code_that_they_have_on_every_chain(
+    services: Services,
+) -> None:
+    contracts = {
+        CANONICAL.universal_profile: "UniversalProfileInit",
+        CANONICAL.key_manager: "LSP6KeyManagerInit",
+        CANONICAL.receiver_delegate: "LSP1UniversalReceiverDelegateUP",
+        CANONICAL.post_deployment_module: "UniversalProfileInitPostDeploymentModule",
+    }
+    assert services.world.implementations == CANONICAL
+    for address, name in contracts.items():
+        assert services.rpc.call("eth_getCode", address, "latest") == artifact(name)["deployedBytecode"]
+    # The hash of the factory's sources is that of the deployed build.
+    factory = services.rpc.call("eth_getCode", CANONICAL.factory, "latest")
+    assert factory[:-104] == artifact("LSP23LinkedContractsFactory")["deployedBytecode"][:-104]
+
+
+@pytest.mark.parametrize("name", ["universal_profile", "key_manager", "post_deployment_module"])
+def test_no_stranger_initializes_an_implementation(services: Services, name: str) -> None:
+    data = "0x" + calldata("initialize(address)", to_checksum_address(secrets.token_bytes(20))).hex()
+    with pytest.raises(RpcFailed, match="already initialized"):
+        services.rpc.call("eth_call", {"to": getattr(CANONICAL, name), "data": data}, "latest")
+
+
+def test_contracts_that_a_chain_has_are_not_deployed_again(services: Services) -> None:
+    another = Deployer(services.rpc, "0x" + secrets.token_hex(32))
+    assert deploy_canonical_contracts(another) == CANONICAL
+    assert int(services.rpc.call("eth_getTransactionCount", another.address, "latest"), 16) == 0

@@ -1,15 +1,14 @@
 """
-Sends transactions to the dev chain, and deploys the contracts that exist once on a LUKSO chain.
+Sends transactions to the dev chain.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from eth_utils.address import to_checksum_address
 
 from devstack.rpc import Rpc
-from devstack.toolchain import creation_code
 from devstack.world.keys import address_of, sign_transaction
 
 ETHER = 10**18
@@ -48,6 +47,13 @@ class Deployer:
     def fund(self, wei: int, *addresses: str) -> None:
         """Set the balance of each address."""
         self.rpc.batch([("anvil_setBalance", address, hex(wei)) for address in addresses])
+
+    def set_contract(self, address: str, code: str, storage: Mapping[str, str]) -> None:
+        """Write a contract's code and storage into the chain's state."""
+        slots = [
+            ("anvil_setStorageAt", address, hex(int(slot, 16)), value) for slot, value in storage.items()
+        ]
+        self.rpc.batch([("anvil_setCode", address, code), *slots])
 
     def send(self, calls: Sequence[Call]) -> list[Receipt]:
         """
@@ -107,28 +113,3 @@ class Deployer:
             "data": call.data,
         }
         return sign_transaction(self._private_key, fields)
-
-
-@dataclass(frozen=True)
-class Implementations:
-    """Their addresses."""
-
-    universal_profile: str
-    key_manager: str
-    factory: str
-    post_deployment_module: str
-    receiver_delegate: str
-
-
-_CONTRACTS = (
-    "UniversalProfileInit",
-    "LSP6KeyManagerInit",
-    "LSP23LinkedContractsFactory",
-    "UniversalProfileInitPostDeploymentModule",
-    "LSP1UniversalReceiverDelegateUP",
-)
-
-
-def deploy_implementations(deployer: Deployer) -> Implementations:
-    """Deploy them all in one block."""
-    return Implementations(*deployer.deploy(*map(creation_code, _CONTRACTS)))

@@ -9,8 +9,9 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from devstack.world.abi import calldata, pairs, selector
+from devstack.world.canonical import Implementations
 from devstack.world.cards import LSP3_PROFILE_KEY
-from devstack.world.deployer import ETHER, Call, Deployer, Implementations, Receipt
+from devstack.world.deployer import ETHER, Call, Deployer, Receipt
 from devstack.world.keys import address_of
 from devstack.world.permissions import ALL_PERMISSIONS, Permission, permission_entries
 

@@ -11,7 +11,8 @@ from eth_abi.abi import encode
 
 from devstack.toolchain import creation_code
 from devstack.world.abi import calldata, pairs, selector
-from devstack.world.deployer import ETHER, Call, Deployer, Implementations
+from devstack.world.canonical import Implementations
+from devstack.world.deployer import ETHER, Call, Deployer
 from devstack.world.keys import address_of
 from devstack.world.permissions import ALL_PERMISSIONS, Permission, permission_entries
 from devstack.world.profiles import Controller, Profile

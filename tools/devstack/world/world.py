@@ -1,14 +1,14 @@
 """The contracts of the dev chain, kept across restarts."""
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from devstack.console import step
 from devstack.files import read_json, write_json
 from devstack.rpc import Rpc
-from devstack.world.deployer import Deployer, Implementations, deploy_implementations
+from devstack.world.canonical import CANONICAL, Implementations, deploy_canonical_contracts
+from devstack.world.deployer import Deployer
 from devstack.world.profiles import Profile, ProfilePlan, create_profiles
 from devstack.world.test_contracts import (
     Flaky,
@@ -58,22 +58,19 @@ class World:
 
 def load_world(rpc: Rpc, path: Path) -> World:
     """
-    Return the contracts saved in `path`; deploy them if the chain lacks them.
-
-    The deployer's key is random, so other chains have no code at the saved addresses.
+    Return the chain's contracts and the deployer saved in `path`; on a new chain, deploy them with another deployer.
     """
     saved = read_json(path)
-    if saved and _exist(rpc, saved["implementations"].values()):
-        deployer = Deployer(rpc, saved["deployer_key"])
-        return World(deployer, Implementations(**saved["implementations"]))
-    key = "0x" + secrets.token_hex(32)
-    deployer = Deployer(rpc, key)
+    if saved and _exist(rpc):
+        return World(Deployer(rpc, saved["deployer_key"]), CANONICAL)
+    deployer_key = "0x" + secrets.token_hex(32)
+    deployer = Deployer(rpc, deployer_key)
     with step("deploying the LUKSO contracts"):
-        contracts = deploy_implementations(deployer)
-    write_json(path, {"deployer_key": key, "implementations": asdict(contracts)})
+        contracts = deploy_canonical_contracts(deployer)
+    write_json(path, {"deployer_key": deployer_key})
     return World(deployer, contracts)
 
 
-def _exist(rpc: Rpc, addresses: Sequence[str]) -> bool:
-    codes = rpc.batch([("eth_getCode", address, "latest") for address in addresses])
+def _exist(rpc: Rpc) -> bool:
+    codes = rpc.batch([("eth_getCode", address, "latest") for address in asdict(CANONICAL).values()])
     return all(code != "0x" for code in codes)

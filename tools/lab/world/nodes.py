@@ -24,6 +24,7 @@ from devstack.files import DATA
 from devstack.ports import free_port
 from devstack.rpc import Rpc, RpcFailed, RpcUnreachable
 from devstack.services.anvil import CHAIN_ID, GAS_LIMIT, Anvil, Node
+from devstack.world.canonical import predeployed
 from devstack.world.keys import address_of, sign_transaction
 
 _HARDHAT = "hardhat@2.29.1"
@@ -87,6 +88,8 @@ class _EdrRpc(Rpc):
 
     _NAMES: ClassVar[dict[str, str]] = {
         "anvil_setBalance": "hardhat_setBalance",
+        "anvil_setCode": "hardhat_setCode",
+        "anvil_setStorageAt": "hardhat_setStorageAt",
         "anvil_mine": "hardhat_mine",
         "anvil_setNextBlockBaseFeePerGas": "hardhat_setNextBlockBaseFeePerGas",
     }
@@ -165,7 +168,13 @@ def _genesis(owner: str) -> dict[str, Any]:
         "difficulty": "0x0",
         "gasLimit": hex(GAS_LIMIT),
         "baseFeePerGas": hex(_GWEI),
-        "alloc": {owner: {"balance": hex(10**12 * 10**18)}},
+        "alloc": {
+            owner: {"balance": hex(10**12 * 10**18)},
+            **{
+                contract.address: {"balance": "0x0", "code": contract.code, "storage": contract.storage}
+                for contract in predeployed()
+            },
+        },
     }
 
 

@@ -460,6 +460,7 @@ RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
 # gets more than a quarter of the block's gas limit.
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=5_000_000, minimum=21_000)
 RELAY_MAX_GAS_UNTRUSTED = 500_000
+RELAY_DEPLOYMENT_MAX_GAS = env.integer("RELAY_DEPLOYMENT_MAX_GAS", default=1_500_000, minimum=0)
 # Nodes refuse transactions above 128 KiB.
 RELAY_MAX_PAYLOAD_BYTES = 32_768
 # The lowest and the highest max fee per gas that the service signs.

@@ -8,7 +8,7 @@ from pathlib import Path
 from signer.client import Certificates
 from signer.journal import Journal
 from signer.keys import RELAYERS, SPARE, TREASURY, Keyring, only_treasury, read_keystore
-from signer.policy import TransactionLimits
+from signer.policy import DeploymentLimits, TransactionLimits
 from signer.service import Policy, SigningService
 from signer.targets import NodeTargets
 
@@ -46,6 +46,8 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     # service also tops up to four times RELAY_TOP_UP_BELOW_WEI.
     chain_id = read.number("CHAIN_ID")
     is_open = read.text("CHAIN_TRUST", "strict") == "open"
+    key_managers = read.listing("SIGNER_TRUSTED_KEY_MANAGERS", KEY_MANAGERS)
+    profiles = read.listing("SIGNER_TRUSTED_PROFILES", PROFILES)
     policy = Policy(
         TransactionLimits(
             chain_id=chain_id,
@@ -56,6 +58,12 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
         max_gas_untrusted=_MAX_GAS_UNTRUSTED if is_open else 0,
         transfer_wei=4 * read.number("RELAY_TOP_UP_BELOW_WEI", 5 * 10**16),
         transfers_per_day_wei=read.number("RELAY_TOP_UP_DAILY_WEI", 5 * 10**18),
+        deploys=DeploymentLimits(
+            max_gas=read.number("RELAY_DEPLOYMENT_MAX_GAS", 1_500_000),
+            profiles=[name.lower() for name in profiles],
+            key_managers=[name.lower() for name in key_managers],
+        ),
+        deployment_gas_per_day=read.number("SIGNER_DEPLOYMENT_GAS_PER_DAY", 10**8),
     )
     node_url, journal, listen = (
         read.text("SIGNER_RPC_URL"),
@@ -76,8 +84,8 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     targets = NodeTargets(
         node_url,
         chain_id=chain_id,
-        key_managers=read.listing("SIGNER_TRUSTED_KEY_MANAGERS", KEY_MANAGERS),
-        profiles=read.listing("SIGNER_TRUSTED_PROFILES", PROFILES),
+        key_managers=key_managers,
+        profiles=profiles,
     )
     keys = _from_token(module, label, pin) | _from_aws(aws)
     if keystore:

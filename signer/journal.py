@@ -68,13 +68,14 @@ class Journal:
             self._file.execute("BEGIN IMMEDIATE")
             self._file.executemany(_INSERT, rows)
 
-    def amounts_since(self, since: float) -> list[tuple[str, float, int]]:
-        """Return for each account nonce signed since then: its address, the time, and the largest amount."""
-        largest: dict[tuple[str, int], tuple[float, int]] = {}
-        for address, nonce, signed_at, amount in self._file.execute(_AMOUNTS, (since,)):
-            _, before = largest.get((address, nonce), (0.0, 0))
-            largest[address, nonce] = signed_at, max(before, int(amount))
-        return [(address, signed_at, amount) for (address, _), (signed_at, amount) in largest.items()]
+    def amounts_since(self, since: float) -> list[tuple[str, Kind, float, int]]:
+        """Return for each account nonce signed since then: its address, kind and time, and the largest amount."""
+        largest: dict[tuple[str, int], tuple[Kind, float, int]] = {}
+        for address, nonce, kind, signed_at, amount in self._file.execute(_AMOUNTS, (since,)):
+            # The self-transfer that cancels a deployment leaves it one.
+            first, _, before = largest.get((address, nonce), (Kind(kind), 0.0, 0))
+            largest[address, nonce] = first, signed_at, max(before, int(amount))
+        return [(address, *row) for (address, _), row in largest.items()]
 
     def is_pruned(self, slot: Slot) -> bool:
         """Return whether the entries of this account nonce are pruned."""
@@ -154,4 +155,6 @@ SELECT kind, digest, content, max_fee_wei, amount, signature, transaction_hash F
 WHERE address = ? AND chain_id = ? AND account_nonce = ? ORDER BY rowid
 """
 _INSERT = "INSERT INTO signed VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_AMOUNTS = "SELECT address, account_nonce, signed_at, amount FROM signed WHERE signed_at > ? ORDER BY rowid"
+_AMOUNTS = """
+SELECT address, account_nonce, kind, signed_at, amount FROM signed WHERE signed_at > ? ORDER BY rowid
+"""

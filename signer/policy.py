@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from signer import deployments
 from signer.contracts import EXECUTE_RELAY_CALL, RELAY_CALL_HEAD
 from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTransaction
 
@@ -19,6 +20,7 @@ from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTran
 MAX_PER_NONCE = 256
 _MAX_ACCOUNT_NONCE = 2**63 - 1
 _WORD = 32
+_RECEIVER_DELEGATE = bytes.fromhex(deployments.RECEIVER_DELEGATE[2:])
 # The number of parts of a budget's window.
 _PARTS = 60
 
@@ -29,6 +31,11 @@ class Kind(StrEnum):
     CALL = "call"
     SELF_TRANSFER = "self-transfer"
     TRANSFER = "transfer"
+    DEPLOYMENT = "deployment"
+
+
+# Kinds of which an account nonce executes one transaction alone, at whatever fee.
+_ONE_PER_NONCE = (Kind.CALL, Kind.DEPLOYMENT)
 
 
 class Entry(NamedTuple):
@@ -54,14 +61,37 @@ class TransactionLimits:
     max_gas: int
 
 
+@dataclass(frozen=True, slots=True)
+class DeploymentLimits:
+    """
+    What relayers may deploy through LSP-23's factory: the maximum gas of one deployment, and the implementations.
+
+    A maximum of 0 forbids deployments. Implementations are addresses in lower case.
+    """
+
+    max_gas: int = 0
+    profiles: Collection[str] = (deployments.PROFILE.lower(),)
+    key_managers: Collection[str] = (deployments.KEY_MANAGER.lower(),)
+
+
+NO_DEPLOYMENTS = DeploymentLimits()
+
+
 def check_relayed(
-    transaction: UnsignedTransaction, *, relayer: str, own: Collection[str], limits: TransactionLimits
+    transaction: UnsignedTransaction,
+    *,
+    relayer: str,
+    own: Collection[str],
+    limits: TransactionLimits,
+    deploys: DeploymentLimits,
 ) -> Kind:
     """
-    Return the kind of a relayer's transaction: a relay call or a self-transfer. `own` are all addresses with a key.
+    Return the kind of a relayer's transaction: a relay call, a deployment or a self-transfer.
+
+    `own` are all addresses with a key.
 
     Raises:
-        PolicyViolation: the transaction is neither, is for another chain, or exceeds a limit.
+        PolicyViolation: the transaction is none of them, is for another chain, or exceeds a limit.
     """
     _check_terms(transaction, limits)
     if not SELF_TRANSFER_GAS <= transaction.gas_limit <= limits.max_gas:
@@ -70,6 +100,9 @@ def check_relayed(
         if transaction.data or transaction.gas_limit != SELF_TRANSFER_GAS:
             raise PolicyViolation("a self-transfer carries no data and 21,000 gas")
         return Kind.SELF_TRANSFER
+    if transaction.to == deployments.FACTORY:
+        _check_deployment(transaction, deploys)
+        return Kind.DEPLOYMENT
     if not _is_execute_relay_call(transaction.data):
         raise PolicyViolation("neither a relay call nor a self-transfer")
     if transaction.to in own:
@@ -101,6 +134,35 @@ def check_transfer(
     return Kind.TRANSFER
 
 
+def _check_deployment(transaction: UnsignedTransaction, limits: DeploymentLimits) -> None:
+    """Allow the factory to deploy a profile of trusted code that no controller can turn into other code."""
+    deployment = deployments.decode(transaction.data)
+    if deployment is None:
+        raise PolicyViolation(
+            "the factory deploys nothing but profiles with their key managers, without value"
+        )
+    if transaction.gas_limit > limits.max_gas:
+        raise PolicyViolation("gas limit above the cap of a deployment")
+    is_trusted = (
+        deployment.profile.lower() in limits.profiles
+        and deployment.key_manager.lower() in limits.key_managers
+        
+    )
+    if not is_trusted:
+        raise PolicyViolation("a deployment of untrusted code")
+    entries = deployments.decode_entries(deployment.module_data)
+    if entries is None:
+        raise PolicyViolation("the data of the deployment do not decode")
+    for key, value in entries:
+        if key == deployments.RECEIVER_DELEGATE_KEY and value != _RECEIVER_DELEGATE:
+            raise PolicyViolation("a deployment with another receiver delegate")
+        is_permission = key.startswith(deployments.PERMISSIONS_PREFIX)
+        if is_permission and (
+            len(value) != _WORD or int.from_bytes(value, "big") & deployments.DELEGATECALLS
+        ):
+            raise PolicyViolation("a deployment with a controller that may run other code as the profile")
+
+
 def _check_terms(transaction: UnsignedTransaction, limits: TransactionLimits) -> None:
     if transaction.chain_id != limits.chain_id:
         raise PolicyViolation("another chain id than the configured one")
@@ -115,18 +177,18 @@ def check_nonce(signed: Sequence[Entry], entry: Entry) -> None:
     """
     Refuse a second, different call on an account nonce; `signed` are the earlier entries of the nonce.
 
-    A self-transfer may always be signed: it uses up the nonce and has no other effect. A call must be the first on its
-    nonce, or the same call at a higher fee. A transfer of the treasury may differ from earlier ones on its nonce,
-    because it always goes to a relayer and the chain executes only one of them.
+    A self-transfer may always be signed: it uses up the nonce and has no other effect. A call or a deployment must be
+    the first on its nonce, or the same one at a higher fee. A transfer of the treasury may differ from earlier ones on
+    its nonce, because it always goes to a relayer and the chain executes only one of them.
 
     Raises:
         PolicyViolation: the account nonce belongs to another transaction, or has too many entries.
     """
     if len(signed) >= MAX_PER_NONCE:
         raise PolicyViolation("too many transactions on this account nonce")
-    if entry.kind != Kind.CALL or not signed:
+    if entry.kind not in _ONE_PER_NONCE or not signed:
         return
-    calls = [earlier for earlier in signed if earlier.kind == Kind.CALL]
+    calls = [earlier for earlier in signed if earlier.kind in _ONE_PER_NONCE]
     if any(call.content != entry.content for call in calls) or not calls:
         raise PolicyViolation("the account nonce was used for something else", refusal="nonce-used")
     if entry.max_fee_wei <= max(call.max_fee_wei for call in calls):

@@ -21,7 +21,17 @@ from eth_hash.auto import keccak
 from signer.journal import Account, Journal, Slot
 from signer.keys import Key, Keyring, KeyUnusable, MemoryKey
 from signer.messages import KeyList, Outcome, SigningRequest
-from signer.policy import Budget, Entry, Kind, TransactionLimits, check_nonce, check_relayed, check_transfer
+from signer.policy import (
+    NO_DEPLOYMENTS,
+    Budget,
+    DeploymentLimits,
+    Entry,
+    Kind,
+    TransactionLimits,
+    check_nonce,
+    check_relayed,
+    check_transfer,
+)
 from signer.targets import NodeUnavailable, Targets, Trust
 from signer.transactions import (
     PolicyViolation,
@@ -37,7 +47,7 @@ _HOUR, _DAY = 3600.0, 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Limits of one transaction, of each relayer's gas per hour, and of the treasury's transfers."""
+    """Limits of one transaction, of each relayer's gas per hour, of the treasury's transfers, and of deployments."""
 
     limits: TransactionLimits
     gas_per_hour: int
@@ -45,6 +55,9 @@ class Policy:
     max_gas_untrusted: int
     transfer_wei: int
     transfers_per_day_wei: int
+    deploys: DeploymentLimits = NO_DEPLOYMENTS
+    # The maximum gas of all relayers' deployments.
+    deployment_gas_per_day: int = 0
 
 
 class _Checked(NamedTuple):
@@ -87,9 +100,12 @@ class SigningService:
         self._budgets = {address: Budget(seconds=_HOUR) for address in self._calling}
         if keys.treasury:
             self._budgets[keys.treasury.address] = Budget(seconds=_DAY)
-        for address, signed_at, amount in journal.amounts_since(clock() - _DAY):
+        self._deployments = Budget(seconds=_DAY)
+        for address, kind, signed_at, amount in journal.amounts_since(clock() - _DAY):
             if address in self._budgets:
                 self._budgets[address].spend(amount, now=signed_at)
+            if kind == Kind.DEPLOYMENT:
+                self._deployments.spend(amount, now=signed_at)
 
     def keys(self) -> KeyList:
         """Return the addresses for which this signer signs."""
@@ -187,7 +203,13 @@ class SigningService:
                 raise PolicyViolation("no key for this address")
             if value_wei:
                 raise PolicyViolation("a relayer sends no value")
-            kind = check_relayed(transaction, relayer=address, own=self._own, limits=self._policy.limits)
+            kind = check_relayed(
+                transaction,
+                relayer=address,
+                own=self._own,
+                limits=self._policy.limits,
+                deploys=self._policy.deploys,
+            )
             return _Checked(request, key, kind)
         except PolicyViolation as refusal:
             return refusal
@@ -260,6 +282,10 @@ class SigningService:
             limit += limit // 10
         if added and budget.spent(now=now) + added > limit:
             raise PolicyViolation("this key has reached its limit for now", refusal="used-up")
+        if item.kind == Kind.DEPLOYMENT:
+            if self._deployments.spent(now=now) + added > self._policy.deployment_gas_per_day:
+                raise PolicyViolation("the deployments of a day have reached their limit", refusal="used-up")
+            self._deployments.spend(added, now=now)
         budget.spend(added, now=now)
 
     def _sign_and_record(

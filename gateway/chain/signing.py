@@ -18,7 +18,7 @@ from mnemonic import Mnemonic
 from gateway.chain.config import get_chain
 from gateway.chain.remote_signing import remote_signer
 from signer.messages import SigningRequest
-from signer.policy import TransactionLimits, check_relayed
+from signer.policy import DeploymentLimits, TransactionLimits, check_relayed
 from signer.transactions import (
     PolicyViolation,
     SignedTransaction,
@@ -96,6 +96,7 @@ class LocalSigner:
         chain_id: int,
         fee_cap_wei: int,
         max_gas: int,
+        max_deployment_gas: int = 0,
         spare_keys: Sequence[str] = (),
     ) -> None:
         self._keys = dict(
@@ -105,6 +106,7 @@ class LocalSigner:
         self._spare = [address for address in spare if address not in self._keys]
         self._keys |= spare
         self._limits = TransactionLimits(chain_id=chain_id, fee_cap_wei=fee_cap_wei, max_gas=max_gas)
+        self._deploys = DeploymentLimits(max_gas=max_deployment_gas)
 
     def __repr__(self) -> str:
         return f"LocalSigner({', '.join(self._keys)})"
@@ -122,7 +124,9 @@ class LocalSigner:
         key = self._keys.get(relayer)
         if key is None:
             raise PolicyViolation("no key for this relayer")
-        check_relayed(transaction, relayer=relayer, own=self._keys, limits=self._limits)
+        check_relayed(
+            transaction, relayer=relayer, own=self._keys, limits=self._limits, deploys=self._deploys
+        )
         return sign_with(key, transaction)
 
     def sign_batch(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
@@ -184,6 +188,7 @@ def _local() -> LocalSigner:
         chain_id=chain.id,
         fee_cap_wei=chain.fees.cap_wei,
         max_gas=settings.RELAY_MAX_GAS,
+        max_deployment_gas=settings.RELAY_DEPLOYMENT_MAX_GAS,
         spare_keys=derive_keys(mnemonic, count=settings.RELAY_DERIVED_RELAYERS) if mnemonic else (),
     )
 

@@ -162,7 +162,7 @@ def test_the_signer_gets_its_keys_and_nothing_of_the_others(services: dict[str, 
         name for name in signer["environment"] if not name.startswith(("SIGNER_", "CHAIN_", "RELAY_"))
     }
     assert {name for name in signer["environment"] if name.startswith("RELAY_")} == {
-        *("RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS"),
+        *("RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS", "RELAY_DEPLOYMENT_MAX_GAS"),
         *("RELAY_TOP_UP_BELOW_WEI", "RELAY_TOP_UP_DAILY_WEI"),
     }
     assert signer["secrets"] == ["keystore_password"]

@@ -15,7 +15,7 @@ from gateway.chain.signing import set_signer
 from gateway.chain.treasury import forget_treasury
 from signer.journal import Journal
 from signer.keys import Keyring, MemoryKey
-from signer.policy import TransactionLimits
+from signer.policy import DeploymentLimits, TransactionLimits
 from signer.service import Policy, SigningService
 from signer.targets import NodeTargets
 from tests.signer.parts import serving
@@ -47,6 +47,8 @@ class RemoteSigners:
             max_gas_untrusted=django_settings.RELAY_MAX_GAS_UNTRUSTED,
             transfer_wei=10**18,
             transfers_per_day_wei=10**19,
+            deploys=DeploymentLimits(max_gas=django_settings.RELAY_DEPLOYMENT_MAX_GAS),
+            deployment_gas_per_day=10**12,
         )
         self.keys = Keyring.of(keys, [], MemoryKey(bytes.fromhex(treasury_key[2:])))
         self.service = self._started()

@@ -29,7 +29,7 @@ _WORK = 2
 _TOKEN = "signer"
 # The service's variables that the signer also reads.
 _SHARED = {
-    *("CHAIN_TRUST", "RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS"),
+    *("CHAIN_TRUST", "RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS", "RELAY_DEPLOYMENT_MAX_GAS"),
     *("RELAY_TOP_UP_BELOW_WEI", "RELAY_TOP_UP_DAILY_WEI"),
 }
 _MODULE, _UTILITY = "usr/lib/softhsm/libsofthsm2.so", "usr/bin/softhsm2-util"

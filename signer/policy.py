@@ -146,7 +146,7 @@ def _check_deployment(transaction: UnsignedTransaction, limits: DeploymentLimits
     is_trusted = (
         deployment.profile.lower() in limits.profiles
         and deployment.key_manager.lower() in limits.key_managers
-        
+        and deployment.module == deployments.MODULE
     )
     if not is_trusted:
         raise PolicyViolation("a deployment of untrusted code")

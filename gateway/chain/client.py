@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any
 
-from gateway.chain import contracts, lsp6, node_errors, responses
+from gateway.chain import contracts, l1_reads, lsp6, node_errors, responses
 from gateway.chain.config import get_chain
 from gateway.chain.errors import (
     RETRY_AFTER_SECONDS,
@@ -23,7 +23,7 @@ from gateway.chain.errors import (
     result_too_large,
 )
 from gateway.chain.fees import follower_gas
-from gateway.chain.node import CHAIN_ID, NEWEST_BLOCK, Node, Result
+from gateway.chain.node import CHAIN_ID, Node, Result
 from gateway.chain.node_checks import NodeChecks
 from gateway.chain.nodes import ANY_CHAIN, CHECK_SECONDS, NodeLimits, Nodes
 from gateway.chain.quorum import agreed_outcome, agreed_view
@@ -68,23 +68,27 @@ class JsonRpcChainClient(Web3Reads):
         limits: NodeLimits = ANY_CHAIN,
         quorum: int | None = None,
         places: int = 8,
+        with_l1: bool = False,
     ) -> None:
-        """`quorum` defaults to a majority of the nodes; at most `places` threads wait for the nodes."""
+        """
+        `quorum` defaults to a majority of the nodes; at most `places` threads wait for the nodes.
+
+        `with_l1` is whether the chain belongs to the OP stack, so that L1's prices are read with each newest block.
+        """
         self.pool = Nodes(
             urls, timeout_seconds=timeout_seconds, check_seconds=check_seconds, limits=limits, places=places
         )
-        super().__init__(self.pool)
+        super().__init__(self.pool, with_l1=with_l1)
         self._quorum = quorum or len(urls) // 2 + 1
-        self._relay_states = RelayStateReader(self.pool, price_seconds=price_seconds)
+        self._with_l1 = with_l1
+        self._relay_states = RelayStateReader(self.pool, price_seconds=price_seconds, with_l1=with_l1)
 
     def chain_id(self) -> int:
         (chain_id,) = self._read(CHAIN_ID)
         return int(chain_id)
 
     def head(self) -> Head:
-        newest: Head
-        (newest,) = self.pool.batch([NEWEST_BLOCK], checked=True)
-        return newest
+        return l1_reads.head(self.pool.batch(l1_reads.head_calls(with_l1=self._with_l1), checked=True))
 
     def probe_code(self, *, address: str) -> bytes:
         (code,) = self.pool.probe([_code(address)], timeout_seconds=_PROBE_SECONDS)
@@ -165,6 +169,7 @@ class JsonRpcChainClient(Web3Reads):
                 confirmations=confirmations,
                 heights=heights,
                 finality=finality,
+                with_l1=self._with_l1,
             )
         )
         if len(self.pool) == 1:

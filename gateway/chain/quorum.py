@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from gateway.chain.l1_fees import L1Prices
 from gateway.chain.types import AccountState, BlockId, ChainView, Head, SendKind, SendOutcome
 
 Key = TypeVar("Key", bound=Hashable)
@@ -41,6 +42,7 @@ def agreed_view(
             timestamp=_reached([head.timestamp for head in heads], needed),
             base_fee_wei=_reached([head.base_fee_wei for head in heads], needed),
             block_hash=_hash_of_head(heads, needed),
+            l1=_l1_prices(heads, needed),
         ),
         receipts=receipts,
         accounts={
@@ -83,6 +85,13 @@ def _hash_of_head(heads: Sequence[Head], needed: int) -> str:
     """Return the newest block's hash if `needed` heads have the same one; else an empty text."""
     [(block_hash, votes)] = Counter(head.block_hash for head in heads).most_common(1)
     return block_hash if votes >= needed else ""
+
+
+def _l1_prices(heads: Sequence[Head], needed: int) -> L1Prices | None:
+    """Return the dearest L1 prices that `needed` heads have reached."""
+    prices = [head.l1 for head in heads if head.l1 is not None]
+    prices.sort(key=lambda price: price.expected_fee_wei(data_bytes=0, gas=0), reverse=True)
+    return prices[needed - 1] if len(prices) >= needed else None
 
 
 def _account(states: Sequence[AccountState], needed: int) -> AccountState:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from eth_hash.auto import keccak
 
-from gateway.chain import contracts, lsp6, node_errors, responses
-from gateway.chain.node import NEWEST_BLOCK, Node
+from gateway.chain import contracts, l1_reads, lsp6, node_errors, responses
+from gateway.chain.node import Node
 from gateway.chain.nodes import Nodes
 from gateway.chain.rpc import (
     INVALID_PARAMS,
@@ -56,8 +56,9 @@ class RelayStateReader:
     The newest block and the tip are read again with the first batch after `price_seconds`.
     """
 
-    def __init__(self, nodes: Nodes, *, price_seconds: float) -> None:
+    def __init__(self, nodes: Nodes, *, price_seconds: float, with_l1: bool = False) -> None:
         self._nodes, self._price_seconds = nodes, price_seconds
+        self._price_calls = [*l1_reads.head_calls(with_l1=with_l1), _MARKET_TIP]
         self._price: _Price | None = None
         self._no_lens_until = self._no_simulation_until = 0.0
 
@@ -70,7 +71,7 @@ class RelayStateReader:
         groups = _parts(queries, _MOST_IN_LENS) if self._no_lens_until < now else []
         simulates = self._no_simulation_until < now
         price = self._price if self._price and now < self._price.valid_until else None
-        calls = [] if price else list(_PRICE)
+        calls = [] if price else list(self._price_calls)
         calls += [_lens_call(group) for group in groups]
         to_try = [query for query in queries if query.calldata]
         to_compare = [query for query in to_try if simulates and _compares(query)]
@@ -78,7 +79,8 @@ class RelayStateReader:
         calls += [_trial_call(query, query.gas_cap, simulates=True) for query in to_compare]
         values = node.batch(calls)
         if price is None:
-            price, values = self._new_price(values[: len(_PRICE)], now), values[len(_PRICE) :]
+            count = len(self._price_calls)
+            price, values = self._new_price(values[:count], now), values[count:]
         contract_results = self._answers(node, queries, groups, values[: len(groups)], now)
         values = values[len(groups) :]
         trials = self._trials(node, to_try, values[: len(to_try)], now, simulates=simulates)
@@ -92,8 +94,8 @@ class RelayStateReader:
         ]
 
     def _new_price(self, values: Sequence[Any], now: float) -> _Price:
-        head, market_tip_wei = values
-        price = _Price(head, market_tip_wei, now + self._price_seconds)
+        *of_head, market_tip_wei = values
+        price = _Price(l1_reads.head(of_head), market_tip_wei, now + self._price_seconds)
         self._price = price
         return price
 
@@ -140,14 +142,8 @@ def _accepts(error: RpcError) -> bool:
     return error.code == INVALID_PARAMS or node_errors.is_call_error(error)
 
 
-_PRICE: tuple[Call, ...] = (
-    NEWEST_BLOCK,
-    Call(
-        "eth_feeHistory",
-        [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]],
-        responses.market_tip,
-        _accepts,
-    ),
+_MARKET_TIP = Call(
+    "eth_feeHistory", [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]], responses.market_tip, _accepts
 )
 
 

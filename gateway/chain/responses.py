@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from gateway.chain.l1_fees import operator_fee_wei
 from gateway.chain.rpc import MalformedResponse, RpcError
 from gateway.chain.types import BlockId, Head, Receipt
 
@@ -34,6 +35,11 @@ def quantity(response: Any) -> int:
 def wei(response: Any) -> int:
     """Return the amount of wei in a response."""
     return _number(response, "it", _MOST_WEI)
+
+
+def word(response: Any) -> int:
+    """Return the number in a response of up to 32 bytes, such as a word of storage."""
+    return _number(response, "it", 2**256 - 1)
 
 
 def octets(response: Any) -> bytes:
@@ -94,6 +100,26 @@ def receipt(response: Any) -> Receipt | None:
         succeeded=_member(response, "status", 1) == 1,
         gas_used=_member(response, "gasUsed"),
         effective_gas_price_wei=_member(response, "effectiveGasPrice", _MOST_WEI),
+        extra_fee_wei=_extra_fee(response),
+    )
+
+
+def _extra_fee(receipt: dict[str, Any]) -> int | None:
+    """
+    Return what a receipt of the OP stack charges besides gas: for L1 data, and for the operator; None without it.
+
+    Nodes leave out the operator's members while they are 0, and differ in how they write the names.
+    """
+    members = {name.lower(): value for name, value in receipt.items()}
+    if members.get("l1fee") is None:
+        return None
+    scalar, constant = members.get("operatorfeescalar"), members.get("operatorfeeconstant")
+    return _number(members["l1fee"], "member l1Fee", _MOST_WEI) + operator_fee_wei(
+        gas=_member(receipt, "gasUsed"),
+        scalar=0 if scalar is None else _number(scalar, "member operatorFeeScalar", _MOST),
+        constant_wei=0 if constant is None else _number(constant, "member operatorFeeConstant", _MOST_WEI),
+        # Receipts have this member since Jovian.
+        is_jovian=members.get("dafootprintgasscalar") is not None,
     )
 
 

@@ -12,8 +12,12 @@ from typing import Protocol
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import FeePolicy
+from gateway.chain.l1_fees import L1Prices
 
 _WEI_PER_COIN = 10**18
+L1_BLOCK_SECONDS = 12
+# How long the L1 prices may rise after a transaction is signed before its hold is too small.
+_RISE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,33 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest block: number, unix time in seconds, base fee, hash, and gas limit (0 if unknown)."""
+    """
+    The newest block: number, unix time in seconds, base fee, hash, and gas limit (0 if unknown).
+
+    `l1` has L1's prices on a chain of the OP stack; None elsewhere.
+    """
 
     number: int
     timestamp: int
     base_fee_wei: int
     block_hash: str = ""
     gas_limit: int = 0
+    l1: L1Prices | None = field(default=None, compare=False)
+
+    def expected_extra_fee_wei(self, *, data_bytes: int, gas: int) -> int:
+        """Return the most that the chain charges besides gas now for a transaction with this much calldata."""
+        return self.l1.expected_fee_wei(data_bytes=data_bytes, gas=gas) if self.l1 else 0
+
+    def highest_extra_fee_wei(self, *, data_bytes: int, gas_limit: int, l1_seconds: int = 0) -> int:
+        """
+        Return the most that the chain charges besides gas for such a transaction, mined within usual time.
+
+        It covers a rise of L1's prices for a minute, and for `l1_seconds` more until the transaction is signed.
+        """
+        if self.l1 is None:
+            return 0
+        blocks = -(-(_RISE_SECONDS + l1_seconds) // L1_BLOCK_SECONDS)
+        return self.l1.highest_fee_wei(data_bytes=data_bytes, gas_limit=gas_limit, l1_blocks=blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +201,12 @@ class RelayState:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result and the cost of a mined transaction."""
+    """
+    The result and the cost of a mined transaction.
+
+    `extra_fee_wei` is what the chain has charged the sender besides gas; None if the receipt does not name it, and on
+    chains where gas is all.
+    """
 
     transaction_hash: str
     block_number: int
@@ -185,6 +214,12 @@ class Receipt:
     succeeded: bool
     gas_used: int
     effective_gas_price_wei: int
+    extra_fee_wei: int | None = None
+
+    @property
+    def cost_wei(self) -> int:
+        """All that the transaction has cost its sender, apart from its value."""
+        return self.gas_used * self.effective_gas_price_wei + (self.extra_fee_wei or 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.chain import node_errors, responses
-from gateway.chain.node import NEWEST_BLOCK, Node
+from gateway.chain import l1_reads, node_errors, responses
+from gateway.chain.node import Node
 from gateway.chain.rpc import Call, ErrorResponse, MalformedResponse, NodeFault
 from gateway.chain.types import AccountState, ChainView, Finality, Head, Receipt
 
@@ -21,9 +21,10 @@ def view_of(
     confirmations: int,
     heights: Sequence[int],
     finality: Finality | None,
+    with_l1: bool = False,
 ) -> ChainView:
     """
-    Return one node's view; see `ChainClient.read_chain`.
+    Return one node's view; see `ChainClient.read_chain`. `with_l1` is whether the chain belongs to the OP stack.
 
     Incomplete responses are kept: transactions without a usable response are undecided, and such accounts are left out.
 
@@ -31,21 +32,24 @@ def view_of(
         NodeFault: the node did not respond, or did not return its newest block.
     """
     # The head is read first, so that a block that arrives in between can only add to the later reads.
-    newest, *replies = _ask(
+    head_calls = l1_reads.head_calls(with_l1=with_l1)
+    replies = _ask(
         node,
         [
-            NEWEST_BLOCK,
+            *head_calls,
             *(_block(hex(height)) for height in heights),
             *(receipt_call(name) for name in transaction_hashes),
         ],
     )
-    if isinstance(newest, NodeFault):
-        raise newest
+    newest, replies = l1_reads.head(replies[: len(head_calls)]), replies[len(head_calls) :]
     blocks, receipts = replies[: len(heights)], replies[len(heights) :]
     by_hash = dict(zip(transaction_hashes, receipts, strict=True))
     account_calls = _account_calls(accounts, _height(newest, confirmations))
-    replies = _ask(node, [*account_calls, *_final_calls(newest, finality)])
-    for value in (*blocks, *receipts, *replies):
+    missing = l1_reads.missing_fees(receipts if with_l1 else ())
+    replies = _ask(node, [*missing.calls, *account_calls, *_final_calls(newest, finality)])
+    by_hash |= l1_reads.completed(missing, replies[: len(missing.calls)])
+    replies = replies[len(missing.calls) :]
+    for value in (*blocks, *by_hash.values(), *replies):
         if isinstance(value, MalformedResponse):
             node.note_wrong(value)
     return ChainView(

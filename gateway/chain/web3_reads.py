@@ -26,6 +26,7 @@ from web3.middleware import ExtraDataToPOAMiddleware
 from web3.providers.base import JSONBaseProvider
 from web3.types import LogReceipt, RPCEndpoint, RPCError, RPCResponse, TxData
 
+from gateway.chain import l1_reads
 from gateway.chain.contracts import CONTRACT_ABI, PERMISSIONS_VERIFIED_TOPIC
 from gateway.chain.node import Node
 from gateway.chain.node_errors import is_call_error
@@ -102,9 +103,9 @@ def _web3_errors(method: str) -> Iterator[None]:
 class Web3Reads:
     """The methods of `ChainClient` that go through web3.py."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: Nodes, *, with_l1: bool = False) -> None:
         self._nodes = nodes
-        self._web3 = {node: _OneNode(node) for node in nodes}
+        self._web3 = {node: _OneNode(node, with_l1=with_l1) for node in nodes}
 
     def read_data(self, *, profile: str, key: bytes) -> bytes:
         return self._of_one(lambda one: one.contract_result(profile, "getData", key)) or b""
@@ -145,8 +146,8 @@ def _ranges(first: int, last: int, size: int) -> list[range]:
 class _OneNode:
     """Reads from one node. `Node.read` treats any exception that they raise as the node's fault."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, node: Node, *, with_l1: bool) -> None:
+        self._node, self._with_l1 = node, with_l1
         self._web3 = web3_over(partial(node.batch, checked=True))
         self._contract = self._web3.eth.contract(abi=CONTRACT_ABI)
 
@@ -184,7 +185,12 @@ class _OneNode:
             receipts = self._node.batch(
                 [receipt_call(one["hash"].to_0x_hex()) for one in transactions], checked=True
             )
-            return [_sent(one, receipt) for one, receipt in zip(transactions, receipts, strict=True)]
+            missing = l1_reads.missing_fees(receipts if self._with_l1 else ())
+            completed = l1_reads.completed(missing, self._node.batch(missing.calls, checked=True))
+            return [
+                _sent(one, receipt and completed.get(receipt.transaction_hash, receipt))
+                for one, receipt in zip(transactions, receipts, strict=True)
+            ]
 
     def _execution(self, log: LogReceipt) -> ExternalExecution | None:
         """

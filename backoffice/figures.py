@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.conf import settings
 from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncHour
 
 from credits.models import CreditEntry, EntrySource
+from gateway.chain.config import get_chain
 from gateway.common import db
 from gateway.common.statements import Statements
 from payments.models import Payout
@@ -121,7 +121,7 @@ def margin(*, since: datetime) -> Margin:
     calls = RelayTransaction.objects.filter(created_at__gte=since)
     captured = calls.aggregate(credits=Sum("hold__captured_amount"))["credits"] or 0
     spent_wei = int(_mined(since=since).aggregate(wei=Sum(_GAS_WEI))["wei"] or 0)
-    return Margin(spent_wei=spent_wei, captured_wei=captured * settings.CREDIT_WEI)
+    return Margin(spent_wei=spent_wei, captured_wei=captured * get_chain().credit_wei)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -258,6 +258,19 @@ def integer(name: str, *, default: int | None = None, minimum: int = 0, maximum:
     return value
 
 
+@_collecting(1.0)
+def seconds(name: str, *, default: str = "") -> float:
+    """Return a positive number of seconds, which may be a fraction."""
+    text = optional(name, default) if default else required(name)
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be a number of seconds.") from error
+    if not 0 < value < float("inf"):
+        raise ImproperlyConfigured(f"{name} must be a number of seconds.")
+    return value
+
+
 @_collecting("")
 def rate(name: str, default: str) -> str:
     """Return the text of one rate, such as `30/minute`."""

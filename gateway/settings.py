@@ -18,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from gateway import env, processes
 from gateway.admin.theme import NAME, THEME
+from gateway.chain_settings import further_chains, home_facts
 from gateway.common import redis_urls
 from gateway.common.logging import configure_structlog, logging_settings
 from gateway.openapi import OPENAPI
@@ -400,10 +401,11 @@ CHAIN_QUORUM = env.integer(
 IPFS_GATEWAY_URL = env.base_url("IPFS_GATEWAY_URL", default="")
 # Only for development: a script with a test key that replaces the browser extension on the account page.
 DEV_EXTENSION_FILE = ""
+CHAIN_NAME, CHAIN_COIN, CHAIN_FAMILY = f"Chain {CHAIN_ID}", "LYX", "ethereum"
 # The block explorer to which the admin links transactions; empty for no links.
-EXPLORER_URL = {42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
-    CHAIN_ID, ""
-)
+EXPLORER_URL = ""
+with env.errors_of("CHAIN_ID"):
+    CHAIN_NAME, CHAIN_COIN, CHAIN_FAMILY, EXPLORER_URL = home_facts(CHAIN_ID)
 # `open` also serves profiles with untrusted code, with a lower gas limit.
 CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
 
@@ -442,6 +444,14 @@ if RELAY_SIGNER == "local":
 # The account that funds relayers: its key, or only its address; the service then only watches its balance.
 RELAY_TREASURY_KEY = env.secret("RELAY_TREASURY_KEY", default="")
 RELAY_TREASURY_ADDRESS = env.optional("RELAY_TREASURY_ADDRESS")
+# The chains besides home, by id. Their keys are secrets of this process, as those of home are.
+CHAINS = further_chains(
+    env.listing("CHAINS", default=()),
+    home=CHAIN_ID,
+    signs=RELAY_SIGNER == "local",
+    keys=tuple(RELAY_RELAYER_KEYS),
+    treasury_key=RELAY_TREASURY_KEY,
+)
 # A relayer with less than BELOW is topped up to TO. DAILY limits the sum for all relayers in 24 hours. The signer
 # computes TO in the same way.
 RELAY_TOP_UP_BELOW_WEI = env.integer("RELAY_TOP_UP_BELOW_WEI", default=5 * 10**16)

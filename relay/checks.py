@@ -46,7 +46,7 @@ def treasury(**_: Any) -> list[CheckMessage]:
         return [Error("RELAY_TREASURY_KEY cannot be read.", id="relay.E004")]
     except SignerUnavailable:
         key = None  # `relayer_keys` reports this error.
-    address = settings.RELAY_TREASURY_ADDRESS
+    address = get_chain().funding.treasury_address
     if address and not is_hex_address(address):
         return [Error("RELAY_TREASURY_ADDRESS is not an address.", id="relay.E004")]
     if key and address and key.address.lower() != address.lower():

@@ -18,7 +18,7 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from celery import bootsteps, signals
@@ -27,7 +27,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError, connection
 
 from gateway.chain.client import node_checks
-from gateway.chain.config import get_chain
+from gateway.chain.config import chains, get_chain, on_chain
 from gateway.common import clock, metrics, tasks
 from gateway.common.errors import DomainError
 from gateway.common.leases import LeaseLost
@@ -60,7 +60,9 @@ _ENDING_SECONDS = 30.0
 
 class Loop(threading.Thread, ABC):
     """
-    A thread that repeats its work while this worker holds the loop's lease; no error ends it.
+    A thread that repeats its work on the chain that it was created for, while this worker holds the loop's lease.
+
+    No error ends it.
 
     It retries any failed run with exponential backoff. If the node or the database is unavailable, it logs the start
     and the end of the outage at WARNING; any other error is logged with its traceback.
@@ -69,7 +71,8 @@ class Loop(threading.Thread, ABC):
     title: ClassVar[str]
 
     def __init__(self, *, owner: str) -> None:
-        super().__init__(name=f"relay-{self.title}", daemon=True)
+        self.chain_id = get_chain().id
+        super().__init__(name=f"relay-{self.title}-{self.chain_id}", daemon=True)
         self.last_run_at = time.monotonic()
         self.stopping = threading.Event()
         self._lease = LoopLease(loop=self.title, owner=owner)
@@ -91,6 +94,10 @@ class Loop(threading.Thread, ABC):
 
     def run(self) -> None:
         """Run until `stopping` is set, then let another worker take over."""
+        with on_chain(self.chain_id):
+            self._run()
+
+    def _run(self) -> None:
         while not self.stopping.is_set():
             self._run_once()
             self.last_run_at = time.monotonic()
@@ -158,7 +165,7 @@ class Broadcasting(Loop):
         """Broadcast unsent attempts; every few seconds also resend attempts that are overdue."""
         if time.monotonic() < self._sweep_at:
             return broadcasting.broadcast(now=clock.now())
-        self._sweep_at = time.monotonic() + settings.RELAY_TRACK_SECONDS
+        self._sweep_at = time.monotonic() + get_chain().pace.track_seconds
         return broadcasting.sweep(now=clock.now())
 
     def wait(self) -> None:
@@ -179,7 +186,7 @@ class Tracking(Loop):
 
     def work(self) -> int:
         """Track the newest block if it is a new one."""
-        seconds = min(settings.RELAY_TRACK_SECONDS, get_chain().block_seconds / _READS_PER_BLOCK)
+        seconds = min(get_chain().pace.track_seconds, get_chain().block_seconds / _READS_PER_BLOCK)
         self._next_at = time.monotonic() + seconds
         return self._tracker.track_new_block(now=clock.now())
 
@@ -214,7 +221,7 @@ class Signing(Loop):
 
     def wait(self) -> None:
         """Wait until the next sweep is due."""
-        self.stopping.wait(settings.RELAY_TRACK_SECONDS)
+        self.stopping.wait(get_chain().pace.track_seconds)
 
 
 class Watchdog(threading.Thread):
@@ -258,12 +265,27 @@ class Watchdog(threading.Thread):
 
     def _stalls(self) -> list[Stall]:
         """Return this worker's stalled loops; none while the database is unavailable."""
-        held = {loop.title for loop in self._loops if loop.has_lease}
+        held = {(loop.chain_id, loop.title) for loop in self._loops if loop.has_lease}
         try:
-            return [stall for stall in stalls() if stall.loop in held]
+            return [stall for stall in self._all_stalls() if (stall.chain_id, stall.loop) in held]
         except (OperationalError, InterfaceError):
             connection.close()
             return []
+
+    def _all_stalls(self) -> Iterator[Stall]:
+        for chain_id in {loop.chain_id for loop in self._loops}:
+            with on_chain(chain_id):
+                yield from stalls()
+
+
+def loops_of_chain(*, owner: str) -> list[Loop]:
+    """Return the loops of the current chain."""
+    loops: list[Loop] = [Broadcasting(owner=owner), Tracking(owner=owner)]
+    if settings.RELAY_SIGNER == "remote":
+        loops.append(Signing(owner=owner))
+    if settings.RELAY_SIGNER == "remote" or funding.treasury_address():
+        loops.append(Funding(owner=owner))
+    return loops
 
 
 class RelayLoops(bootsteps.StartStopStep):
@@ -289,14 +311,14 @@ class RelayLoops(bootsteps.StartStopStep):
 
     def start(self, worker: Any) -> None:
         """Start the loops; the worker connects to the broker after this step."""
-        self._loops = [Broadcasting(owner=worker.hostname), Tracking(owner=worker.hostname)]
-        if settings.RELAY_SIGNER == "remote":
-            self._loops.append(Signing(owner=worker.hostname))
-        if settings.RELAY_SIGNER == "remote" or funding.treasury_address():
-            self._loops.append(Funding(owner=worker.hostname))
+        self._loops = []
+        for chain in chains():
+            with on_chain(chain.id):
+                self._loops += loops_of_chain(owner=worker.hostname)
         clock.start()
         self._node_checks = node_checks()
-        self._node_checks.start()
+        for checks in self._node_checks:
+            checks.start()
         metrics.reporter().start()
         tracing.start()
         signals.worker_shutting_down.connect(self._end_soon)
@@ -307,7 +329,8 @@ class RelayLoops(bootsteps.StartStopStep):
     def stop(self, worker: Any) -> None:
         """Stop the loops after their current runs, within a time limit."""
         self._end_soon()
-        self._node_checks.stop()
+        for checks in self._node_checks:
+            checks.stop()
         deadline = time.monotonic() + _ENDING_SECONDS
         for thread in (*self._loops, self._watchdog):
             thread.join(max(0.0, deadline - time.monotonic()))

@@ -27,7 +27,7 @@ from devstack.services.template import TEMPLATE
 from gateway.admin import middleware
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
-from gateway.chain.config import get_chain
+from gateway.chain.config import read_again
 from gateway.common import metrics
 from tests import staff
 from tests.database import OWNER, connect_as, keep_first_rows, pooled
@@ -110,7 +110,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         settings.REDIS_URL = running.redis_url
         settings.CACHES["figures"]["LOCATION"] = running.redis_url
         settings.CHAIN_RPC_URLS = [running.rpc_url]
-        get_chain.cache_clear()
+        read_again()
         yield running
 
 

@@ -310,7 +310,7 @@ def _prices(today: queries.Today) -> list[dict[str, Any]]:
             "coin_rate": newest.get(rates_now.currency),
             "outlooks": outlooks(
                 credits_per_major_unit=rates_now.rate.credits_per_major_unit,
-                credit_wei=settings.CREDIT_WEI,
+                credit_wei=get_chain().credit_wei,
                 call_credits=today.call_credits,
                 coin_price=getattr(newest.get(rates_now.currency), "price", None),
             ),

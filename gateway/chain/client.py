@@ -1,5 +1,5 @@
 """
-The client of the chain, over JSON-RPC. All access to nodes goes through `get_chain_client()`.
+The clients of the chains, over JSON-RPC. All access to nodes goes through `get_chain_client()`, the current chain's.
 
 Each method that requests and relay calls wait for sends one batch, built here, by `views` or by `relay_states`.
 All other methods use web3.py (`web3_reads`). "latest" is given explicitly, because the nodes' defaults differ.
@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from gateway.chain import contracts, l1_reads, lsp6, node_errors, responses
-from gateway.chain.config import get_chain
+from gateway.chain.config import chains, get_chain, home, on_chain
 from gateway.chain.errors import (
     RETRY_AFTER_SECONDS,
     CallReverted,
@@ -274,12 +274,14 @@ def _send_call(raw: bytes) -> Call:
     )
 
 
-_installed: ChainClient | None = None
+_installed: dict[int, ChainClient] = {}
+_HOME = 0
 
 
 @cache
-def _node_client() -> JsonRpcChainClient:
-    chain = get_chain()
+def _node_client(chain_id: int) -> JsonRpcChainClient:
+    with on_chain(chain_id):
+        chain = get_chain()
     return JsonRpcChainClient(
         chain.node_urls,
         timeout_seconds=chain.node_timeout_seconds,
@@ -294,18 +296,27 @@ def _node_client() -> JsonRpcChainClient:
 os.register_at_fork(after_in_child=_node_client.cache_clear)
 
 
-def node_checks() -> NodeChecks:
-    """Return a thread that checks the nodes of the settings every few seconds; it is not started yet."""
-    return _node_client().node_checks()
+def node_checks() -> list[NodeChecks]:
+    """Return a thread for each chain that checks its nodes every few seconds; they are not started yet."""
+    return [_node_client(chain.id).node_checks() for chain in chains()]
 
 
-def set_chain_client(client: ChainClient | None) -> None:
-    """Install another client for this process; None returns to a new one from the settings."""
-    global _installed  # noqa: PLW0603
-    _installed = client
+def set_chain_client(client: ChainClient | None, *, chain_id: int = _HOME) -> None:
+    """Install another client for a chain (default: home) in this process; None returns to one from the settings."""
+    _installed.pop(chain_id, None)
+    if client is not None:
+        _installed[chain_id] = client
     _node_client.cache_clear()
 
 
 def get_chain_client() -> ChainClient:
-    """Return the process's client: the installed one, or else one created once for the nodes of `get_chain()`."""
-    return _node_client() if _installed is None else _installed
+    """Return the client of the current chain: the installed one, or else one created once for its nodes."""
+    chain = get_chain()
+    installed = _installed.get(_HOME if chain is home() else chain.id)
+    return _node_client(chain.id) if installed is None else installed
+
+
+def home_client() -> ChainClient:
+    """Return the client of the home chain, whichever chain is the current one."""
+    with on_chain(home().id):
+        return get_chain_client()

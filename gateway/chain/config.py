@@ -1,21 +1,41 @@
-"""The chain of this process, from the settings. No other module reads the chain's settings."""
+"""
+The chains of this process, from the settings, and the current one. No other module reads the chains' settings.
 
+One chain is home: accounts, sessions and everything about money are proved there. Code that reads or changes a chain
+uses the current one, which is home unless it runs inside `on_chain`, like Django's current time zone. Rows keep the id
+of their chain.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
 
+from gateway.chain.errors import ChainUnknown
 from gateway.chain.fees import FeePolicy
-from gateway.chain.types import Chain, Finality
+from gateway.chain.further import ChainSettings
+from gateway.chain.types import Chain, Finality, Funding, LossBudget, Pace
 
 # The service does not use a node that is further behind the others than this.
 _MAX_LAG_BLOCKS = 5
+# The parts of a chain's loss limit that one user has.
+_USER_SHARE = 50
+_current: ContextVar[int | None] = ContextVar("chain", default=None)
+
+
+def get_chain() -> Chain:
+    """Return the current chain."""
+    chain_id = _current.get()
+    return home() if chain_id is None else _configured()[chain_id]
 
 
 @cache
-def get_chain() -> Chain:
-    """Return the chain of the settings; created once per process."""
+def home() -> Chain:
+    """Return the chain on which accounts are proved."""
     return Chain(
         id=settings.CHAIN_ID,
         node_urls=tuple(settings.CHAIN_RPC_URLS),
@@ -32,14 +52,102 @@ def get_chain() -> Chain:
             tip_wei=settings.RELAY_TIP_WEI,
             tip_cap_wei=settings.RELAY_TIP_CAP_WEI,
         ),
+        pace=Pace(
+            resend_seconds=settings.RELAY_RESEND_SECONDS,
+            replace_seconds=settings.RELAY_REPLACE_SECONDS,
+            min_validity_seconds=settings.RELAY_MIN_VALIDITY_SECONDS,
+            track_seconds=settings.RELAY_TRACK_SECONDS,
+        ),
+        funding=Funding(
+            below_wei=settings.RELAY_TOP_UP_BELOW_WEI,
+            to_wei=settings.RELAY_TOP_UP_TO_WEI,
+            daily_wei=settings.RELAY_TOP_UP_DAILY_WEI,
+            treasury_address=settings.RELAY_TREASURY_ADDRESS,
+        ),
+        losses=LossBudget(settings.RELAY_LOSS_PER_HOUR_WEI, settings.RELAY_USER_LOSS_PER_HOUR_WEI),
+        credit_wei=settings.CREDIT_WEI,
         explorer_url=settings.EXPLORER_URL,
+        currency=settings.CHAIN_COIN,
         finality=Finality(blocks=settings.FINALITY_BLOCKS, by_tag=settings.FINALITY_TAG),
+        name=settings.CHAIN_NAME,
+        family=settings.CHAIN_FAMILY,
     )
 
 
-def _read_again(**_: Any) -> None:
-    get_chain.cache_clear()
+def chains() -> tuple[Chain, ...]:
+    """Return all chains of the settings, home first."""
+    return tuple(_configured().values())
+
+
+@contextmanager
+def on_chain(chain_id: int) -> Iterator[None]:
+    """
+    Make this chain the current one of the block. Other threads are not affected.
+
+    Raises:
+        ChainUnknown: the settings have no such chain.
+    """
+    if chain_id not in _configured():
+        ids = ", ".join(str(chain.id) for chain in chains())
+        raise ChainUnknown(f"This service has no chain {chain_id}. Its chains are: {ids}.")
+    token = _current.set(chain_id)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@cache
+def _configured() -> dict[int, Chain]:
+    return {home().id: home()} | {one.id: _further(one) for one in settings.CHAINS.values()}
+
+
+def _further(one: ChainSettings) -> Chain:
+    return Chain(
+        id=one.id,
+        node_urls=one.rpc_urls,
+        node_timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS,
+        node_places=settings.WEB_THREADS // 4,
+        quorum=one.quorum,
+        max_head_age_seconds=max(60, round(10 * one.block_seconds)),
+        # Short blocks make a node look further behind than it is.
+        max_lag_blocks=max(_MAX_LAG_BLOCKS, round(_MAX_LAG_BLOCKS * 2 / one.block_seconds)),
+        block_seconds=one.block_seconds,
+        confirmations=one.confirmations,
+        fees=FeePolicy(
+            floor_wei=one.fee_floor_wei,
+            cap_wei=one.fee_cap_wei,
+            tip_wei=one.tip_wei,
+            tip_cap_wei=2 * one.tip_wei,
+        ),
+        pace=Pace(
+            resend_seconds=max(3.0, 3 * one.block_seconds),
+            replace_seconds=max(5.0, 5 * one.block_seconds),
+            min_validity_seconds=max(10, round(3 * one.block_seconds)),
+            track_seconds=min(one.block_seconds, 3),
+        ),
+        funding=Funding(
+            below_wei=one.top_up_below_wei,
+            to_wei=4 * one.top_up_below_wei,
+            daily_wei=one.top_up_daily_wei,
+            treasury_address=one.treasury_address,
+        ),
+        losses=LossBudget(one.loss_per_hour_wei, one.loss_per_hour_wei // _USER_SHARE),
+        credit_wei=one.credit_wei,
+        explorer_url=one.explorer_url,
+        currency=one.coin,
+        finality=Finality(blocks=one.finality_blocks, by_tag=one.finality_tag),
+        name=one.name,
+        family=one.family,
+        takes_calls=one.takes_calls,
+    )
+
+
+def read_again(**_: Any) -> None:
+    """Read the chains again, because the settings have changed."""
+    home.cache_clear()
+    _configured.cache_clear()
 
 
 # Django's test tools send this signal when they override a setting.
-setting_changed.connect(_read_again)
+setting_changed.connect(read_again)

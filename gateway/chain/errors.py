@@ -29,6 +29,12 @@ class SignerUnavailable(DomainError):
     code, title, status, retryable = "signer-unavailable", "The call cannot be signed now", 503, True
 
 
+class ChainUnknown(DomainError):
+    """The service has no chain with this `chainId`; `GET /api/service` lists its chains."""
+
+    code, title, status = "chain-unknown", "The service has no such chain", 404
+
+
 def no_node_responds() -> NodeUnavailable:
     """Return the error for a request to which no node responds."""
     return NodeUnavailable("No chain node responds. Repeat the request.", retry_after=RETRY_AFTER_SECONDS)

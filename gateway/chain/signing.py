@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from eth_account.hdaccount.deterministic import HDPath
 from mnemonic import Mnemonic
 
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, on_chain
 from gateway.chain.remote_signing import remote_signer
 from signer.messages import SigningRequest
 from signer.policy import DeploymentLimits, TransactionLimits, check_relayed
@@ -91,7 +91,7 @@ class LocalSigner:
 
     def __init__(
         self,
-        keys: list[str],
+        keys: Sequence[str],
         *,
         chain_id: int,
         fee_cap_wei: int,
@@ -181,10 +181,12 @@ _installed: Signer | None = None
 
 
 @cache
-def _local() -> LocalSigner:
-    chain, mnemonic = get_chain(), settings.RELAY_RELAYER_MNEMONIC
+def _local(chain_id: int) -> LocalSigner:
+    with on_chain(chain_id):
+        chain = get_chain()
+    mnemonic, further = settings.RELAY_RELAYER_MNEMONIC, settings.CHAINS.get(chain_id)
     return LocalSigner(
-        settings.RELAY_RELAYER_KEYS,
+        further.relayer_keys if further else settings.RELAY_RELAYER_KEYS,
         chain_id=chain.id,
         fee_cap_wei=chain.fees.cap_wei,
         max_gas=settings.RELAY_MAX_GAS,
@@ -212,4 +214,4 @@ def get_signer() -> Signer:
         return _installed
     if settings.RELAY_SIGNER == "none":
         raise NoSigner
-    return remote_signer() if settings.RELAY_SIGNER == "remote" else _local()
+    return remote_signer() if settings.RELAY_SIGNER == "remote" else _local(get_chain().id)

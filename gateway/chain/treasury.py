@@ -6,7 +6,7 @@ from functools import cache
 from coincurve import PrivateKey
 from django.conf import settings
 
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, on_chain
 from gateway.chain.fees import Fees
 from gateway.chain.remote_signing import RemoteSigner, remote_signer
 from gateway.chain.signing import read_key
@@ -87,7 +87,7 @@ def get_treasury() -> Treasury | RemoteTreasury | None:
         SignerUnavailable: the signer has not responded yet.
     """
     if settings.RELAY_SIGNER != "remote":
-        return _local()
+        return _local(get_chain().id)
     signer = remote_signer()
     address = signer.treasury_address()
     return RemoteTreasury(address, signer) if address else None
@@ -99,13 +99,16 @@ def forget_treasury() -> None:
 
 
 @cache
-def _local() -> Treasury | None:
-    if not settings.RELAY_TREASURY_KEY:
+def _local(chain_id: int) -> Treasury | None:
+    with on_chain(chain_id):
+        chain = get_chain()
+    further = settings.CHAINS.get(chain_id)
+    key = further.treasury_key if further else settings.RELAY_TREASURY_KEY
+    if not key:
         return None
-    chain = get_chain()
     return Treasury(
-        settings.RELAY_TREASURY_KEY,
+        key,
         chain_id=chain.id,
         fee_cap_wei=chain.fees.cap_wei,
-        max_value_wei=settings.RELAY_TOP_UP_TO_WEI,
+        max_value_wei=chain.funding.to_wei,
     )

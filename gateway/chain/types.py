@@ -4,6 +4,7 @@ The chain's values: the chain itself, the responses of nodes, and the client's i
 Addresses are EIP-55 text, hashes lower-case 0x-hex.
 """
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -33,9 +34,49 @@ class Finality:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """
+    Seconds that depend on how fast a chain makes blocks.
+
+    Bytes that are not mined are sent again after `resend_seconds` and replaced after `replace_seconds`. A call that
+    expires within `min_validity_seconds` is refused. The relay worker looks for a new block every `track_seconds`.
+    """
+
+    resend_seconds: float
+    replace_seconds: float
+    min_validity_seconds: int
+    track_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Funding:
+    """
+    How relayers are funded, in wei: one with less than `below_wei` is topped up to `to_wei`.
+
+    `daily_wei` limits the sum of all relayers in 24 hours. The service only watches `treasury_address` if it does not
+    have the key.
+    """
+
+    below_wei: int
+    to_wei: int
+    daily_wei: int
+    treasury_address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LossBudget:
+    """The most wei that the service may lose on a chain in an hour: for all users together, and for each."""
+
+    per_hour_wei: int
+    user_per_hour_wei: int
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """
     One chain: its nodes, the limits of gas prices, and when a block is confirmed and when final.
+
+    `family` decides which costs a transaction has besides gas. `credit_wei` is the wei that one credit pays for.
 
     At most `node_places` threads of a process wait for nodes. Credits and account nonces change only if `quorum` nodes
     report the same. A node leaves the rotation if its newest block is older than `max_head_age_seconds` (0: any age)
@@ -44,18 +85,30 @@ class Chain:
     """
 
     id: int
-    node_urls: tuple[str, ...]
+    node_urls: tuple[str, ...] = field(repr=False)
     node_timeout_seconds: float
     node_places: int
     quorum: int
     max_head_age_seconds: int
     max_lag_blocks: int
-    block_seconds: int
+    block_seconds: float
     confirmations: int
     fees: FeePolicy
+    pace: Pace
+    funding: Funding
+    losses: LossBudget
+    credit_wei: int
     explorer_url: str = ""
     currency: str = "LYX"
     finality: Finality = Finality()
+    name: str = ""
+    family: str = "ethereum"
+    takes_calls: bool = True
+
+    @property
+    def whole_block_seconds(self) -> int:
+        """The seconds between two blocks, rounded up, for the times of blocks and `Retry-After`."""
+        return math.ceil(self.block_seconds)
 
     def transaction_page(self, transaction_hash: str) -> str:
         """Return the explorer's page of a transaction; empty without an explorer."""

@@ -79,7 +79,8 @@ def start() -> None:
     sql_functions.log_differing()
     # First, because the age of a node's newest block depends on it.
     clock.start()
-    node_checks().start()
+    for checks in node_checks():
+        checks.start()
     metrics.reporter().start()
     tracing.start()
 

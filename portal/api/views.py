@@ -138,7 +138,7 @@ class ServiceViewSet(ViewSet):
         body = {
             "chainId": chain.id,
             "currency": chain.currency,
-            "creditWei": str(settings.CREDIT_WEI),
+            "creditWei": str(get_chain().credit_wei),
             "explorerUrl": chain.explorer_url,
             "relayerUrl": relayer_url(),
             "billingCurrencies": settings.BILLING_CURRENCIES,

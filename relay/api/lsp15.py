@@ -8,7 +8,6 @@ own credits, so it must have signed in once.
 
 from functools import partial
 
-from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.permissions import AllowAny
@@ -16,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from gateway.chain.config import get_chain
 from gateway.common import clock
 from gateway.common.http import client_network
 from gateway.web.throttling import NetworkRate, check_rate
@@ -125,4 +125,4 @@ class Lsp15ViewSet(ViewSet):
 
 
 def _as_gas(credits: int) -> int:
-    return credits * settings.CREDIT_WEI // _GWEI
+    return credits * get_chain().credit_wei // _GWEI

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner
 from gateway.common import clock
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         if treasury is not None:
             self.stdout.write(
                 f"{treasury.address} treasury balance {treasury.balance_wei} wei, sent within 24 hours"
-                f" {funding.sent_in_last_day(now=now)} of {settings.RELAY_TOP_UP_DAILY_WEI} wei"
+                f" {funding.sent_in_last_day(now=now)} of {get_chain().funding.daily_wei} wei"
             )
         _require(options["at_least"])
 

@@ -7,8 +7,6 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.conf import settings
-
 from credits.errors import InsufficientCredits
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
@@ -148,7 +146,7 @@ class SubmittedCall:
     @property
     def hold_credits(self) -> int:
         """The credits to hold in total: the call's highest cost, at most the quoted cost."""
-        worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
+        worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=get_chain().credit_wei)
         return worst if self.rows.quote is None else min(worst, self.rows.quote.credits)
 
     @property
@@ -217,7 +215,7 @@ class SubmittedCall:
         expected = cost_in_credits(
             gas=approval.gas.expected,
             price_wei=approval.fees.expected_price_wei,
-            credit_wei=settings.CREDIT_WEI,
+            credit_wei=get_chain().credit_wei,
         )
         return {
             "chain_id": get_chain().id,

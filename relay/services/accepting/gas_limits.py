@@ -25,6 +25,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.contracts import EXECUTE, refusal_from_revert
 from gateway.chain.errors import CallReverted, RelayCallNotYetValid, RelayNonceRefused, result_too_large
 from gateway.chain.lsp25 import RelayCall
@@ -71,7 +72,7 @@ class _Learned(NamedTuple):
     is_proven: bool = False
 
 
-_Kind = tuple[str, bytes, int]
+_Kind = tuple[int, str, bytes, int]
 _learned: dict[_Kind, _Learned] = {}
 _lock = threading.Lock()
 
@@ -297,7 +298,7 @@ def _kind_of(profile: str, call: RelayCall) -> _Kind:
     """Return the key under which calls that use about the same gas are remembered."""
     payload = call.payload
     target = payload[_TARGET] + payload[_INNER] if payload.startswith(EXECUTE) else b""
-    return profile, payload[:4] + target, len(payload) // _WORD
+    return get_chain().id, profile, payload[:4] + target, len(payload) // _WORD
 
 
 def _learn(profile: str, call: RelayCall, gas: Gas, refund: int | None = None) -> Gas:

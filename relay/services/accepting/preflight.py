@@ -136,7 +136,7 @@ def check_validity(*, call: RelayCall, now: int, head: Head | None = None) -> No
         RelayCallNotYetValid, RelayCallExpired, ValidityTooShort.
     """
     chain_time = now if head is None else head.timestamp
-    next_block, latest = min(now, chain_time) + get_chain().block_seconds, max(now, chain_time)
+    next_block, latest = min(now, chain_time) + get_chain().whole_block_seconds, max(now, chain_time)
     if call.valid_from > next_block:
         raise RelayCallNotYetValid(
             f"The call is valid from {call.valid_from}; the next block may have the time {next_block}.",
@@ -152,10 +152,10 @@ def check_validity(*, call: RelayCall, now: int, head: Head | None = None) -> No
             validUntil=call.valid_until,
             serverTime=now,
         )
-    if call.valid_until - latest < settings.RELAY_MIN_VALIDITY_SECONDS:
+    if call.valid_until - latest < get_chain().pace.min_validity_seconds:
         raise ValidityTooShort(
             f"The call expires in {call.valid_until - latest} s, which is too soon to be mined.",
-            minimumSeconds=settings.RELAY_MIN_VALIDITY_SECONDS,
+            minimumSeconds=get_chain().pace.min_validity_seconds,
             validUntil=call.valid_until,
             serverTime=now,
         )

@@ -272,4 +272,4 @@ def _gas_of(call: SubmittedCall, *, maximum: int) -> Gas:
 
 
 def _credits(gas: int, price_wei: int) -> int:
-    return cost_in_credits(gas=gas, price_wei=price_wei, credit_wei=settings.CREDIT_WEI)
+    return cost_in_credits(gas=gas, price_wei=price_wei, credit_wei=get_chain().credit_wei)

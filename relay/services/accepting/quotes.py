@@ -7,6 +7,7 @@ issues the quote. The hold of a call with a quote never exceeds the quote, and a
 hold, so neither higher fees nor a replacement raise the cost. The service pays the rest.
 """
 
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -52,14 +53,14 @@ def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
         user_id=offer.user_id,
         digest=offer.identity.digest,
         credits=cost_in_credits(
-            gas=gas.limit, price_wei=fees.max_fee_per_gas_wei, credit_wei=settings.CREDIT_WEI
+            gas=gas.limit, price_wei=fees.max_fee_per_gas_wei, credit_wei=get_chain().credit_wei
         ),
         gas_limit=gas.limit,
         max_fee_per_gas_wei=_highest_fee(fees, offer.base_fee_wei),
         expires_at=now + timedelta(seconds=settings.RELAY_QUOTE_SECONDS),
         sponsor_version_id=offer.sponsor_version_id,
     )
-    loss_wei = gas.limit * quote.max_fee_per_gas_wei - quote.credits * settings.CREDIT_WEI
+    loss_wei = gas.limit * quote.max_fee_per_gas_wei - quote.credits * get_chain().credit_wei
     with transaction.atomic(durable=True):
         quote.save(force_insert=True)
         if losses.reserve(
@@ -76,7 +77,7 @@ def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
 def _highest_fee(fees: Fees, base_fee_wei: int) -> int:
     """Return the highest fee per gas that a new call could offer before the quote expires, in wei."""
     # One block more because the newest one may be old, and one because the call is mined after the quote's last block.
-    blocks = settings.RELAY_QUOTE_SECONDS // get_chain().block_seconds + 2
+    blocks = math.ceil(settings.RELAY_QUOTE_SECONDS / get_chain().block_seconds) + 2
     rise_wei = 2 * (highest_base_fee(base_fee_wei, blocks=blocks) - base_fee_wei)
     policy = get_chain().fees
     return max(fees.max_fee_per_gas_wei, min(fees.max_fee_per_gas_wei + rise_wei, policy.new_call_cap_wei))

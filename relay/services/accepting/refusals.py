@@ -59,7 +59,7 @@ def refusal_of(call: SubmittedCall) -> Exception:
         case "channel-full":
             return ChannelBusy(
                 f"{settings.RELAY_MAX_FOLLOWERS} calls of channel {signed.channel} are already waiting.",
-                retry_after=get_chain().block_seconds,
+                retry_after=get_chain().whole_block_seconds,
                 maximumFollowers=settings.RELAY_MAX_FOLLOWERS,
             )
         case "share-used":

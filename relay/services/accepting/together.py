@@ -6,10 +6,12 @@ batch of one. `relay.services.accepting.batching` collects the calls of several 
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.errors import no_node_responds
 from gateway.common.errors import DomainError
 from relay.queries.calls import CallKey, rows_of_calls
@@ -54,7 +56,7 @@ def run(call: SubmittedCall, story: Story) -> str:
         if progress.step is Step.ALONE:
             progress.resume()
         else:
-            with_others(progress)
+            batcher(get_chain().id)(progress)
     if isinstance(progress.result, str):
         return progress.result
     raise progress.result or RuntimeError("the story of a call ended without a result")
@@ -81,21 +83,26 @@ def advance(progresses: Sequence[Progress], seal: Seal) -> Sequence[Progress]:
     return progresses
 
 
-with_others: Batcher[Progress, Progress] = Batcher(
-    advance,
-    # A batch of this size takes the node and PostgreSQL a few milliseconds.
-    most=32,
-    # The callers of the last batch return one after the other. With 8 clients, waiting up to 8 ms instead of 3 ms makes
-    # batches larger, and calls a tenth cheaper and faster. Calls that arrive independently form small batches; after a
-    # small batch, no run waits.
-    pause_seconds=0.003,
-    longest_wait_seconds=0.008,
-    # Requests wait here for the chain; a node that hangs must not occupy all threads.
-    # One user's calls, however dear, leave places in each batch to others.
-    owner_of=lambda progress: progress.call.caller.user_id,
-    share=4,
-    wait_limits=WaitLimits(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_node_responds),
-)
+@cache
+def batcher(_chain_id: int) -> Batcher[Progress, Progress]:
+    """Return the batcher of one chain's calls; all threads in it have that chain as the current one."""
+    return Batcher(
+        advance,
+        # A batch of this size takes the node and PostgreSQL a few milliseconds.
+        most=32,
+        # The callers of the last batch return one after the other. With 8 clients, waiting up to 8 ms instead of 3 ms
+        # makes batches larger, and calls a tenth cheaper and faster. Calls that arrive independently form small
+        # batches; after a small batch, no run waits.
+        pause_seconds=0.003,
+        longest_wait_seconds=0.008,
+        # Requests wait here for the chain; a node that hangs must not occupy all threads.
+        # One user's calls, however dear, leave places in each batch to others.
+        owner_of=lambda progress: progress.call.caller.user_id,
+        share=4,
+        wait_limits=WaitLimits(
+            seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_node_responds
+        ),
+    )
 
 
 def _do(step: Step, do: Callable[[Sequence[Progress]], None], progresses: Sequence[Progress]) -> None:

@@ -13,8 +13,6 @@ may request quotes, so quotes may use only half of the budget and leave the rest
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.conf import settings
-
 from gateway.chain.config import get_chain
 from gateway.common import db
 from gateway.common.statements import Statements
@@ -49,9 +47,9 @@ NO_LOSS = LossLimits(0, 0)
 def limits_for(kind: Loss.Kind) -> LossLimits:
     """Return the limits for reservations of this kind of loss."""
     if kind in _VITAL:
-        return LossLimits(None, settings.RELAY_LOSS_PER_HOUR_WEI)
+        return LossLimits(None, get_chain().losses.per_hour_wei)
     parts = 2 if kind == Loss.Kind.QUOTE else 3
-    return LossLimits(settings.RELAY_USER_LOSS_PER_HOUR_WEI, settings.RELAY_LOSS_PER_HOUR_WEI * parts // 4)
+    return LossLimits(get_chain().losses.user_per_hour_wei, get_chain().losses.per_hour_wei * parts // 4)
 
 
 def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, now: datetime) -> bool:
@@ -98,7 +96,7 @@ def settle_ended(*, now: datetime) -> None:
         "chain": get_chain().id,
         "now": now,
         "expired": now - _QUOTES_KEPT,
-        "credit_wei": settings.CREDIT_WEI,
+        "credit_wei": get_chain().credit_wei,
     }
     db.all_rows(_Sql.settle_ended, params)
 
@@ -124,7 +122,7 @@ class Usage(NamedTuple):
 def usage(*, now: datetime) -> Usage:
     """Return the loss of the last hour and the reservations for transactions in flight."""
     lost, reserved = db.only_row(_Sql.usage, {"chain": get_chain().id, "since": now - _HOUR})
-    return Usage(int(lost), int(reserved), settings.RELAY_LOSS_PER_HOUR_WEI)
+    return Usage(int(lost), int(reserved), get_chain().losses.per_hour_wei)
 
 
 class UserLoss(NamedTuple):

@@ -5,6 +5,7 @@ Keep the rows of relayers in sync with the chain; request more relayers, pause, 
 """
 
 import logging
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -45,7 +46,7 @@ class _Sql(Statements, file=__file__, shared=SQL):
 
 def seconds_until_next_block() -> int:
     """Return the `Retry-After` of a request that found no free account nonce: the next block frees some."""
-    return max(1, min(get_chain().block_seconds, settings.RELAY_TRACK_SECONDS + 1))
+    return max(1, math.floor(min(get_chain().block_seconds, get_chain().pace.track_seconds + 1)))
 
 
 def lack(*, cost_wei: int) -> str:

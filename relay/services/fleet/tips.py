@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.conf import settings
-
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.types import SendOutcome
@@ -66,7 +64,7 @@ def note(evidence: Iterable[Evidence], *, now: datetime) -> None:
 
 def review(*, now: datetime) -> None:
     """Ask the nodes whether they still require the tip, with bytes whose account nonce is used."""
-    due = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+    due = now - timedelta(seconds=get_chain().pace.replace_seconds)
     learned = (
         LeastTip.objects.filter(
             chain_id=get_chain().id,

@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.conf import settings
-
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
@@ -145,7 +143,7 @@ def resend(*, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node responded.
     """
-    overdue = _read(_Sql.overdue, {"before": now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)})
+    overdue = _read(_Sql.overdue, {"before": now - timedelta(seconds=get_chain().pace.resend_seconds)})
     return _send_again([attempt for attempt in overdue if not _backoff.holds(attempt, now)], now)
 
 

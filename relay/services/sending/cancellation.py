@@ -20,6 +20,7 @@ from django.db.models import Q, QuerySet
 from credits.models import CreditHold, HoldStatus
 from credits.services import holds
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.remote_signing import signed_outside
 from gateway.common.errors import stated
@@ -87,7 +88,7 @@ def begin_if_overdue(
     )
     if stops_since is not None:
         deadline = min(
-            deadline, stops_since + _MOST_PERIODS * timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+            deadline, stops_since + _MOST_PERIODS * timedelta(seconds=get_chain().pace.replace_seconds)
         )
     return now > deadline and begin(
         attempt=attempt,

@@ -8,7 +8,6 @@ nonce that the chain expects next, so neither a crash nor a second worker can pa
 import logging
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
@@ -37,7 +36,7 @@ def treasury_address() -> str:
     treasury = get_treasury()
     if treasury is not None:
         return treasury.address
-    return checksum(settings.RELAY_TREASURY_ADDRESS) if settings.RELAY_TREASURY_ADDRESS else ""
+    return checksum(get_chain().funding.treasury_address) if get_chain().funding.treasury_address else ""
 
 
 def top_up(*, now: datetime) -> TopUp | None:
@@ -116,12 +115,12 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
         return None
     fees = current_fees(head=head)
     left = account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei
-    left_today = settings.RELAY_TOP_UP_DAILY_WEI - sent_in_last_day(now=now)
-    amount = min(settings.RELAY_TOP_UP_TO_WEI - int(relayer.balance_wei), left, left_today)
-    if amount < settings.RELAY_TOP_UP_BELOW_WEI:
+    left_today = get_chain().funding.daily_wei - sent_in_last_day(now=now)
+    amount = min(get_chain().funding.to_wei - int(relayer.balance_wei), left, left_today)
+    if amount < get_chain().funding.below_wei:
         _log_once(
             address,
-            f"its daily limit of {settings.RELAY_TOP_UP_DAILY_WEI} wei is reached"
+            f"its daily limit of {get_chain().funding.daily_wei} wei is reached"
             if left_today <= left
             else f"it holds {account.balance_wei} wei, too little for a transfer; send LYX to {address}",
         )
@@ -148,7 +147,7 @@ def _poorest() -> Relayer | None:
         address__in=get_signer().addresses(),
         retired_at__isnull=True,
         quarantined_at__isnull=True,
-        balance_wei__lt=settings.RELAY_TOP_UP_BELOW_WEI,
+        balance_wei__lt=get_chain().funding.below_wei,
     )
     # The tracker must see a transfer arrive before the next one begins.
     unseen = TopUp.objects.filter(
@@ -190,7 +189,7 @@ def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) ->
 @signed_outside
 def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
     """Sign the transfer again with higher fees, if no block has taken it for long."""
-    if newest.created_at > now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS):
+    if newest.created_at > now - timedelta(seconds=get_chain().pace.replace_seconds):
         return None
     bumped = bump_fees(signed=newest, fees=current_fees(head=head))
     if bumped is None:

@@ -150,11 +150,11 @@ def _send(*, head: Head, fees: Fees, now: datetime) -> None:
         relayer__chain_id=get_chain().id,
         relayer__address__in=addresses,
         account_nonce__gte=F("relayer__mined_account_nonce"),
-    ).exclude(sent_at__gt=now - timedelta(seconds=settings.RELAY_RESEND_SECONDS))
+    ).exclude(sent_at__gt=now - timedelta(seconds=get_chain().pace.resend_seconds))
     fillers = list(open_fillers.select_related("relayer").order_by("relayer_id", "account_nonce"))
     if not fillers:
         return
-    long_ago = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+    long_ago = now - timedelta(seconds=get_chain().pace.replace_seconds)
     for filler in fillers:
         is_too_cheap = filler.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei
         is_next = filler.account_nonce == filler.relayer.mined_account_nonce

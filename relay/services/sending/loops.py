@@ -102,8 +102,9 @@ def last_runs() -> list[LastRun]:
 
 
 class Stall(NamedTuple):
-    """A loop that has stalled with work due, and the seconds since that work became due."""
+    """A loop of a chain that has stalled with work due, and the seconds since that work became due."""
 
+    chain_id: int
     loop: str
     seconds: float
 
@@ -123,7 +124,8 @@ def stalls() -> list[Stall]:
         "patience": settings.RELAY_STALL_SECONDS,
     }
     needed = {BROADCASTING: 1, TRACKING: chain.quorum}
-    return [Stall(loop, seconds) for loop, seconds in db.all_rows(_Sql.stalls, params) if fit >= needed[loop]]
+    rows = db.all_rows(_Sql.stalls, params)
+    return [Stall(chain.id, loop, seconds) for loop, seconds in rows if fit >= needed[loop]]
 
 
 def faults() -> Faults:

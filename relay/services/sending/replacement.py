@@ -6,8 +6,6 @@ It replaces an attempt whose fees are too low, or it is the self-transfer that c
 
 from datetime import datetime
 
-from django.conf import settings
-
 from credits.models import CreditHold
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
@@ -175,7 +173,7 @@ def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
     """Reserve, as the service's loss, what this cost is above the holds of the user and the sponsor."""
     of_sponsor = CreditHold.objects.filter(sponsors__hold_id=call.hold_id).first()
     held = call.hold.amount + (of_sponsor.amount if of_sponsor else 0)
-    excess_wei = cost_wei - held * settings.CREDIT_WEI
+    excess_wei = cost_wei - held * get_chain().credit_wei
     return excess_wei <= 0 or _reserve_loss(
         call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now
     )

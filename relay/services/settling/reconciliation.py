@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from credits.models import ReconciliationRun
@@ -64,7 +63,7 @@ def find_differences(*, since: datetime) -> list[Finding]:
         # Reading all calls takes longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         params: dict[str, Any] = {
-            "credit_wei": settings.CREDIT_WEI,
+            "credit_wei": get_chain().credit_wei,
             "since": since,
             "released": f'%"action": "{cancellation.RELEASED}"%',
         }
@@ -137,7 +136,7 @@ def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
         return
     cost = 0
     if row.kind == Attempt.Kind.CALL and row.failure_code != OVERTAKEN:
-        price, credit = receipt.effective_gas_price_wei, settings.CREDIT_WEI
+        price, credit = receipt.effective_gas_price_wei, get_chain().credit_wei
         cost = cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=credit)
     pairs = {
         "an attempt succeeded if the nodes report success": (receipt.succeeded, row.succeeded),

@@ -222,7 +222,7 @@ def _settlement_of(confirmed: Confirmed, now: datetime) -> _Settlement | None:
     is_call = confirmed.kind == Attempt.Kind.CALL
     mined_hash = receipt.transaction_hash if is_call else None
     cost = cost_in_credits(
-        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=settings.CREDIT_WEI
+        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=get_chain().credit_wei
     )
     if is_call and receipt.succeeded:
         return _Settlement(row_id, Outcome(_Status.SUCCESS, cost), mined_hash)

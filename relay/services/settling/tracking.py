@@ -11,8 +11,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.conf import settings
-
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
@@ -277,7 +275,7 @@ def _cancel_expired(*, attempt: _InFlight, head: Head, fees: Fees, now: datetime
 
 def _is_stuck(attempt: _InFlight, *, is_next: bool, head: Head, fees: Fees, now: datetime) -> bool:
     """Return whether an attempt has waited for long, and offers too little or is next in its relayer's line."""
-    waited_since = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+    waited_since = now - timedelta(seconds=get_chain().pace.replace_seconds)
     if is_next and attempt.status in _UNMINED and attempt.waits_since < waited_since:
         return True
     return (

@@ -8,7 +8,6 @@ last one for which the rows explain each relayer's account nonces.
 from collections.abc import Collection
 from typing import NamedTuple
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from gateway.chain.client import get_chain_client
@@ -38,7 +37,7 @@ class Unrecorded(NamedTuple):
     def credits(self) -> int:
         """The cost of the relay call in credits, at the current `CREDIT_WEI`."""
         receipt, price = self.sent.receipt, self.sent.receipt.effective_gas_price_wei
-        return cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=settings.CREDIT_WEI)
+        return cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=get_chain().credit_wei)
 
 
 class BlockUnknown(Exception):

@@ -314,9 +314,3 @@ def get_chain_client() -> ChainClient:
     chain = get_chain()
     installed = _installed.get(_HOME if chain is home() else chain.id)
     return _node_client(chain.id) if installed is None else installed
-
-
-def home_client() -> ChainClient:
-    """Return the client of the home chain, whichever chain is the current one."""
-    with on_chain(home().id):
-        return get_chain_client()

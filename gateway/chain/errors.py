@@ -29,10 +29,8 @@ class SignerUnavailable(DomainError):
     code, title, status, retryable = "signer-unavailable", "The call cannot be signed now", 503, True
 
 
-class ChainUnknown(DomainError):
-    """The service has no chain with this `chainId`; `GET /api/service` lists its chains."""
-
-    code, title, status = "chain-unknown", "The service has no such chain", 404
+class ChainUnknown(LookupError):
+    """The settings have no chain with this id."""
 
 
 def no_node_responds() -> NodeUnavailable:

@@ -101,8 +101,9 @@ def test_a_month_is_prepared_exported_and_closed_by_two_staff_members(january: d
     assert sum(
         Decimal(value) for name, value in owed.items() if name not in {"currency", "closing"}
     ) == Decimal(owed["closing"])
-    (person,) = _rows(files, "people")
-    assert person["profile"].startswith("0x")
+    # The call may spend credits of two sources, or leave gas that nobody was charged for.
+    [profile] = {row["profile"] for row in _rows(files, "people") if row["user"]}
+    assert profile.startswith("0x")
     assert LogEntry.objects.filter(change_message__contains="export csv").count() == 1
 
     assert "waits for a second person" in messages_of(confirm(finance, _MONTH, "close", month))

@@ -1,14 +1,19 @@
 """Admin pages that need more than one package: users, their accounts, and reconciliation runs."""
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.functions import Greatest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.timezone import now
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -18,6 +23,7 @@ from backoffice.person import person_of
 from backoffice.troubles import troubles_of
 from credits.admin import CreditAccountAdmin, adjust_credits
 from credits.models import CreditAccount, ReconciliationRun
+from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
@@ -25,6 +31,8 @@ from gateway.admin.mixins import staff_of
 from gateway.admin.search import address_like
 from gateway.common.tasks import enqueue_now
 from gateway.staff import audit
+from payments.models import Subscription
+from relay.models import RelayTransaction
 from rewards.admin import grant_modifier
 from users import admin as users_admin
 from users.admin import as_address
@@ -71,7 +79,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
     """Staff accounts and roles change after approval; of a wallet user, staff can only open or close the account."""
 
     saves = users_admin.SAVE_STAFF
-    list_display = ("username", "profile_address", "is_active", "is_staff", "date_joined", "last_login")
+    list_display = ("name", "credits", "plan", "last_seen", "date_joined")
     list_filter = ("is_active", "is_staff")
     search_fields = ("username__istartswith", "email__istartswith")
     search_help_text = "A profile address in any casing, whole or in part, or the start of a staff name."
@@ -88,6 +96,59 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         users_admin.RESET_SECOND_FACTOR,
         users_admin.LOCK_OUT,
     )
+
+    def shown_rows(self, rows: QuerySet[User]) -> QuerySet[User]:
+        session = SignInSession.objects.filter(user=OuterRef("pk")).order_by("-refreshed_at")
+        call = RelayTransaction.objects.filter(user=OuterRef("pk")).order_by("-pk")
+        seen_at = Greatest(
+            Subquery(session.values("refreshed_at")[:1]),
+            Subquery(call.values("created_at")[:1]),
+            "last_login",
+        )
+        live = Subscription.objects.live().kept_first()
+        return (
+            super()
+            .shown_rows(rows)
+            .select_related("card", "credit_account")
+            .defer("card__picture")
+            .prefetch_related(Prefetch("subscriptions", live, to_attr="live_subscriptions"))
+            .annotate(seen_at=seen_at)
+        )
+
+    @admin.display(ordering="username")
+    def name(self, row: User) -> SafeString | str:
+        """Return the name as wallets show it, or the short address; of staff the username."""
+        address = row.profile_address or ""
+        card = getattr(row, "card", None)
+        name = (
+            f"{card.name}#{address[2:6]}"
+            if card and card.name
+            else columns.short(address)
+            if address
+            else row.username
+        )
+        state = "" if row.is_active else columns.badge("closed")
+        return format_html("{} {}", name, state or (columns.badge("staff") if row.is_staff else ""))
+
+    @admin.display
+    def credits(self, row: User) -> SafeString | str:
+        account = getattr(row, "credit_account", None)
+        return columns.number(account.available if account else None)
+
+    @admin.display
+    def plan(self, row: Any) -> SafeString | str:
+        """Return the price of the subscription, and its status unless it is active."""
+        plan: Subscription | None = next(iter(row.live_subscriptions), None)
+        if plan is None:
+            return columns.NOTHING
+        price = f"{Decimal(plan.amount_minor) / 100:,.2f} {plan.currency.upper()} a {plan.interval}"
+        is_active = plan.status == Subscription.Status.ACTIVE
+        return format_html("{} {}", price, "" if is_active else columns.badge(plan.status))
+
+    @admin.display(empty_value="never")
+    def last_seen(self, row: Any) -> datetime | None:
+        seen_at: datetime | None = row.seen_at
+        return seen_at
 
     def find_rows(self, rows: QuerySet[User], term: str) -> QuerySet[User] | None:
         address = as_address(term)

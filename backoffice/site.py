@@ -1,4 +1,4 @@
-"""The admin site: the theme's pages behind a second factor, the pages that span apps, and the sidebar."""
+"""The admin site: the theme's pages behind a second factor, and the pages that span apps."""
 
 from typing import Any
 
@@ -16,24 +16,12 @@ from unfold.forms import AdminOwnPasswordChangeForm
 from unfold.sites import UnfoldAdminSite
 from unfold.widgets import BASE_INPUT_CLASSES, SELECT_CLASSES
 
-from backoffice import invitation, reconciliation, search, second_factor
-from gateway.admin import navigation
+from backoffice import invitation, reconciliation, search, second_factor, sidebar
 from gateway.common import clock
 from users.models import Phone, RecoveryCodes
 from users.services import second_factors
 
 _MUST_ENROL = "must-enrol"
-
-# The order of the sidebar.
-GROUPS = ("People", "Credits", "Relay", "Payments", "Check-in", "Ad networks", "Webhooks", "System")
-
-
-def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the pages across apps and the groups of lists that `request.user` may view."""
-    pages = [{"title": "Overview", "icon": "monitoring", "link": reverse("admin:index")}]
-    if reconciliation.may_be_opened(request):
-        pages.append({"title": "Reconciliation", "icon": "balance", "link": reverse("admin:books")})
-    return [{"items": pages}, *navigation.groups(request, order=GROUPS)]
 
 
 class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
@@ -98,6 +86,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
 
     def get_urls(self) -> list[Any]:
         return [
+            path("lists/", self.admin_view(sidebar.lists), name="lists"),
             path("books/", self.admin_view(reconciliation.page), name="books"),
             path("second-factor/", self.admin_view(second_factor.page), name="second_factor"),
             path("invitation/<str:token>/", invitation.page, name="invitation"),

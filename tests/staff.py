@@ -27,7 +27,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_otp import DEVICE_ID_SESSION_KEY
 
-from backoffice import site
+from backoffice import sidebar
 from gateway.staff.audit import details_of
 from gateway.staff.models import ApprovalRequest, Pause
 from tests.factories import UserFactory
@@ -149,7 +149,7 @@ def short_sidebar() -> Iterator[None]:
     """Leave the links to all lists out of the admin's pages, for who opens many and looks at something else."""
     overview = [{"items": [{"title": "Overview", "link": reverse("admin:index")}]}]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "sidebar", lambda request: overview)
+        patch.setattr(sidebar, "sidebar", lambda request: overview)
         yield
 
 

@@ -1,4 +1,4 @@
-"""The sidebar: all lists of the admin, in groups. Each app registers its lists with icons."""
+"""Links to the lists of the admin: all in groups, and the chosen ones of a sidebar. Each app registers its lists."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -32,7 +32,7 @@ def show_badge(label: str, count: Callable[[HttpRequest], int]) -> None:
 def groups(request: HttpRequest, *, order: Sequence[str]) -> list[dict[str, Any]]:
     """Return the groups that `request.user` may see, with links to their lists."""
     links = {
-        model._meta.label: _link(model) | _badge(model, request)
+        model._meta.label: _link(model)
         for model, model_admin in admin.site._registry.items()
         if model_admin.has_view_permission(request)
     }
@@ -46,7 +46,19 @@ def groups(request: HttpRequest, *, order: Sequence[str]) -> list[dict[str, Any]
         for title in titles
     }
     items.setdefault(_OTHERS, []).extend({**link, "icon": _OTHERS_ICON} for link in links.values())
-    return [{"title": title, "separator": True, "items": shown} for title, shown in items.items() if shown]
+    return [{"title": title, "items": shown} for title, shown in items.items() if shown]
+
+
+def chosen(request: HttpRequest, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return links with icons and badges to the lists of these models that `request.user` may see, in this order."""
+    by_label = {model._meta.label: (model, page) for model, page in admin.site._registry.items()}
+    icons = {label: icon for group in _groups.values() for label, icon in group.items()}
+    return [
+        {**_link(model), **_badge(model, request), "icon": icons.get(label, _OTHERS_ICON)}
+        for label in labels
+        for model, page in [by_label[label]]
+        if page.has_view_permission(request)
+    ]
 
 
 @cache

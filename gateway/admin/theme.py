@@ -57,6 +57,6 @@ THEME: dict[str, Any] = {
     "SIDEBAR": {
         "show_search": True,
         "command_search": False,
-        "navigation": "backoffice.site.sidebar",
+        "navigation": "backoffice.sidebar.sidebar",
     },
 }

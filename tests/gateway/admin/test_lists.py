@@ -1,5 +1,5 @@
 """
-Every list takes the same few queries however many rows there are, and counts none of them to the end.
+Every list takes the same few queries however many rows there are, counts none of them to the end, and is a small page.
 
 `query_counts.json` holds the number per list. After a change of a list, write down its new number,
 and why in the commit; `RECORD_QUERY_COUNTS=1` writes the file.
@@ -25,17 +25,24 @@ from tests.staff import log_in_staff
 pytestmark = pytest.mark.django_db
 _FILE = Path(__file__).with_name("query_counts.json")
 _FEW, _MANY = 3, 6
+# Of a page with twenty rows.
+_MOST_BYTES = 60_000
 # So short that its filters may look at every row.
 _WRITTEN_BY_HAND = {"gateway_admin.StaffAction", "gateway_admin.Pause"}
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 
 
-def _queries(client: Client, model: type[models.Model]) -> list[str]:
+def _opened(client: Client, model: type[models.Model]) -> tuple[list[str], int]:
+    """Open the list; return its queries, and how many bytes the page has."""
     path = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     with CaptureQueriesContext(connection) as captured:
         response = client.get(path)
     assert response.status_code == 200
-    return [query["sql"] for query in captured]
+    return [query["sql"] for query in captured], len(response.content)
+
+
+def _queries(client: Client, model: type[models.Model]) -> list[str]:
+    return _opened(client, model)[0]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
@@ -47,10 +54,11 @@ def test_a_list_takes_as_many_queries_for_many_rows_as_for_few(
         make(model)
     _queries(client, model)  # fills caches that live longer than a request
 
-    few = _queries(client, model)
+    few, fewer_bytes = _opened(client, model)
     for _ in range(_MANY - _FEW):
         make(model)
-    many = _queries(client, model)
+    many, more_bytes = _opened(client, model)
+    of_a_row = (more_bytes - fewer_bytes) // (_MANY - _FEW)
 
     label, baselines = model._meta.label, json.loads(_FILE.read_text())
     if os.environ.get("RECORD_QUERY_COUNTS"):
@@ -58,6 +66,7 @@ def test_a_list_takes_as_many_queries_for_many_rows_as_for_few(
         _FILE.write_text(json.dumps(baselines, indent=2, sort_keys=True) + "\n")
     assert len(many) == len(few), "\n".join(many)
     assert len(few) == baselines.get(label), f"{label}: write {len(few)} into {_FILE.name} if that is right"
+    assert more_bytes + (20 - _MANY) * of_a_row < _MOST_BYTES, f"{of_a_row} bytes a row"
     assert [sql for sql in many if "COUNT(" in sql and "LIMIT" not in sql] == []
     assert [sql for sql in many if "DISTINCT" in sql] == [] or label in _WRITTEN_BY_HAND
 

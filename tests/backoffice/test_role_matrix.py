@@ -186,6 +186,7 @@ EVERYBODY = {*ALL, "without a role"}
 SITE = {
     "index": Place(EVERYBODY),
     "search": Place(EVERYBODY, query="?q=0x"),
+    "lists": Place(EVERYBODY),
     "books": Place(ALL),
     "app_list": Place(ALL, refuses=404, args=("credits",)),
     "autocomplete": Place(ALL, query="?term=0x&app_label=credits&model_name=creditaccount&field_name=user"),

@@ -41,8 +41,15 @@ def test_a_row_names_the_person_with_credits_plan_and_last_visit() -> None:
     make(CreditAccount, user=user, balance=balance, held=held)
     for age in (4, 0, 3):
         make(SignInSession, user=user, refreshed_at=_SEEN_AT - timedelta(days=age))
-    live = make(Subscription, user=user, status="past_due", amount_minor=1_250, currency="eur")
-    make(Subscription, user=user, customer=live.customer, status="canceled", ended_at=_SEEN_AT)
+    ended = make(Subscription, user=user, status="canceled", ended_at=_SEEN_AT)
+    live = make(
+        Subscription,
+        user=user,
+        customer=ended.customer,
+        status="past_due",
+        amount_minor=1_250,
+        currency="eur",
+    )
 
     assert _cells(user) == [
         f"{name}#{str(user.profile_address)[2:6]}",

@@ -36,6 +36,7 @@ from users.models import Phone, User
 _IS_FULL = os.environ.get("ACCESSIBILITY") == "full"
 _PAGES = (
     "/admin/",
+    "/admin/lists/",
     "/admin/books/",
     "/admin/search/?q=nobody",
     "/admin/password_change/",

@@ -112,5 +112,5 @@ def test_a_flag_that_is_not_set_is_shown_as_a_word_and_not_as_a_fault(client: Cl
     for page in ("changelist", "change"):
         url = reverse(f"admin:earnings_postback_{page}", args=[row.pk] if page == "change" else [])
         shown = re.sub(r"\s+", " ", client.get(url).content.decode())
-        assert re.search(r'(data-label="is conflicting"|Is conflicting</label>.{0,200}?)>no<', shown)
+        assert re.search(r'(class="field-is_conflicting"|Is conflicting</label>.{0,200}?)>no<', shown)
         assert "icon-no" not in shown

@@ -1,5 +1,5 @@
 -- name: gas
--- The cost of the gas of mined attempts in wei, by day, the account that pays, and its entry, if it was charged. The
+-- The cost of mined attempts in wei, by day, the account that pays, and its entry, if it was charged. The
 -- gas of a call that a user and a sponsor paid is divided as their charges are. `oldest` limits what is read.
 SELECT payer.account_id, payer.user_id, sponsor.slug, payer.entry_id,
        (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day, sum(payer.wei)
@@ -9,8 +9,8 @@ JOIN credits_hold AS hold ON hold.id = call.hold_id
 LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
 LEFT JOIN credits_hold AS other ON other.id = sponsored.sponsor_hold_id AND other.entry_id IS NOT NULL
 CROSS JOIN LATERAL (
-    SELECT gas_used * effective_gas_price_wei AS wei, coalesce(div(
-        gas_used * effective_gas_price_wei * other.captured_amount,
+    SELECT gas_used * effective_gas_price_wei + extra_fee_wei AS wei, coalesce(div(
+        (gas_used * effective_gas_price_wei + extra_fee_wei) * other.captured_amount,
         other.captured_amount + coalesce(hold.captured_amount, 0)
     ), 0) AS of_sponsor
 ) AS gas
@@ -31,9 +31,9 @@ SELECT (ended_at AT TIME ZONE 'UTC')::date AS day, sum(fee_wei) FROM relay_topup
 WHERE ended_at >= %(since)s AND ended_at < %(until)s AND fee_wei > 0 GROUP BY 1 ORDER BY 1
 
 -- name: averages
--- The average charge of a call in credits, and the average price of its gas in wei. The cost of a call is the sum of
+-- The average charge of a call in credits, and its average cost for each gas in wei. The cost of a call is the sum of
 -- its user's and its sponsor's charges.
-SELECT avg(charged), sum(gas_used * effective_gas_price_wei) / nullif(sum(gas_used), 0)
+SELECT avg(charged), sum(gas_used * effective_gas_price_wei + extra_fee_wei) / nullif(sum(gas_used), 0)
 FROM relay_attempt AS attempt
 JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
 JOIN credits_hold AS hold ON hold.id = call.hold_id

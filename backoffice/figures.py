@@ -145,7 +145,8 @@ def _figures_of(relayer: Relayer, spent_wei: int) -> RelayerFigures:
 
 
 _GAS_WEI = ExpressionWrapper(
-    F("gas_used") * F("effective_gas_price_wei"), output_field=DecimalField(max_digits=78, decimal_places=0)
+    F("gas_used") * F("effective_gas_price_wei") + F("extra_fee_wei"),
+    output_field=DecimalField(max_digits=78, decimal_places=0),
 )
 
 

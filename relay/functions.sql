@@ -7,7 +7,7 @@ DECLARE
 BEGIN
     FOR each IN
         SELECT relayer, coalesce((
-                   SELECT sum(attempt.gas_limit * attempt.max_fee_per_gas_wei) FROM relay_attempt AS attempt
+                   SELECT sum(attempt.gas_limit * attempt.max_fee_per_gas_wei + attempt.max_extra_fee_wei) FROM relay_attempt AS attempt
                    WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce >= relayer.mined_account_nonce
                      AND attempt.status NOT IN @costless@
                ), 0) + coalesce((

@@ -1,14 +1,14 @@
 """
 The cost of a relay call in credits.
 
-One credit is `credit_wei` wei of gas spend. Costs round up, once, in the
+One credit is `credit_wei` wei that a relayer spends. Costs round up, once, in the
 service's favour. All arguments are whole numbers: gas in units, prices in wei.
 """
 
 
-def cost_in_credits(*, gas: int, price_wei: int, credit_wei: int) -> int:
-    """Return `ceil(gas * price / credit_wei)`."""
-    return -(-gas * price_wei // credit_wei)
+def credits_of(cost_wei: int, *, credit_wei: int) -> int:
+    """Return `ceil(cost / credit_wei)`."""
+    return -(-cost_wei // credit_wei)
 
 
 # The margin above the estimate; it shrinks, to the least margin at most, if the maximum gas limit requires it.

@@ -289,6 +289,7 @@ def _node_client(chain_id: int) -> JsonRpcChainClient:
         quorum=chain.quorum,
         places=chain.node_places,
         price_seconds=min(chain.block_seconds, _PRICE_SECONDS),
+        with_l1=chain.has_extra_fees,
     )
 
 

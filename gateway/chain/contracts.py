@@ -128,6 +128,13 @@ def encode_execute_relay_call(*, signature: bytes, nonce: int, validity: int, pa
     )
 
 
+def relay_call_bytes(payload: bytes) -> int:
+    """Return the size of the calldata of `executeRelayCall` with this payload."""
+    return (
+        len(EXECUTE_RELAY_CALL) + 4 * _WORD + _WORD + len(_padded(bytes(65))) + _WORD + len(_padded(payload))
+    )
+
+
 def encode_execute(*, to: str, value_wei: int, data: bytes) -> bytes:
     """Return the calldata with which a profile calls `to` (ERC-725X `execute`, operation CALL)."""
     head = _uint(0) + _uint(int(to, 16)) + _uint(value_wei) + _uint(4 * _WORD)

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.l1_fees import L1Prices
 from gateway.common.errors import DomainError
 
 # Nodes keep the old transaction unless both fees rise by 10 % (geth, erigon, nethermind); an eighth is safe.
 _BUMP_DIVISOR = 8
-_LARGEST_RISE = 8
+# How long L1's prices may rise after a transaction is signed until it costs more than was held, and L1's block time.
+_L1_RISE_SECONDS, _L1_BLOCK_SECONDS = 60, 12
 
 
 class FeesTooHigh(DomainError):
@@ -24,11 +26,37 @@ class FeesTooHigh(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """Wei per gas: the maximum, the validator's tip, and the price at the current base fee."""
+    """
+    Wei per gas: the maximum, the validator's tip, and the price at the current base fee.
+
+    On a chain of the OP stack, which charges more than gas, `l1` has L1's current prices.
+    """
 
     max_fee_per_gas_wei: int
     max_priority_fee_per_gas_wei: int
     expected_price_wei: int
+    l1: L1Prices | None = None
+
+    def expected_cost_wei(self, *, gas: int, data_bytes: int) -> int:
+        """Return what a transaction that uses this gas, with this much calldata, costs now."""
+        extra = self.l1.expected_fee_wei(data_bytes=data_bytes, gas=gas) if self.l1 else 0
+        return gas * self.expected_price_wei + extra
+
+    def highest_cost_wei(self, *, gas_limit: int, data_bytes: int) -> int:
+        """Return the most that a transaction with this gas limit and this much calldata costs."""
+        extra = self.highest_extra_fee_wei(gas_limit=gas_limit, data_bytes=data_bytes)
+        return gas_limit * self.max_fee_per_gas_wei + extra
+
+    def highest_extra_fee_wei(self, *, gas_limit: int, data_bytes: int, later_seconds: int = 0) -> int:
+        """
+        Return the most that the chain charges besides gas, if it mines the transaction within a minute.
+
+        `later_seconds` is the time until the transaction is signed.
+        """
+        if self.l1 is None:
+            return 0
+        blocks = -(-(_L1_RISE_SECONDS + later_seconds) // _L1_BLOCK_SECONDS)
+        return self.l1.highest_fee_wei(data_bytes=data_bytes, gas_limit=gas_limit, l1_blocks=blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +127,6 @@ def quote_fees(
     )
 
 
-def highest_base_fee(base_fee_wei: int, *, blocks: int) -> int:
-    """Return the highest base fee possible after this many blocks: in each it rises by at most an eighth (EIP-1559)."""
-    for _ in range(blocks):
-        base_fee_wei += max(1, -(-base_fee_wei // _LARGEST_RISE))
-    return base_fee_wei
-
-
 def bump(fees: Fees, *, cap_wei: int) -> Fees | None:
     """
     Return the fees with which to replace a transaction: both fees an eighth higher; None if that exceeds the cap.
@@ -118,6 +139,7 @@ def bump(fees: Fees, *, cap_wei: int) -> Fees | None:
         max_fee_per_gas_wei=highest,
         max_priority_fee_per_gas_wei=min(tip, highest),
         expected_price_wei=min(highest, fees.expected_price_wei + tip - fees.max_priority_fee_per_gas_wei),
+        l1=fees.l1,
     )
 
 

@@ -8,8 +8,6 @@ Pure arithmetic, as of the fork Fjord; sources: the OP stack's specifications of
 from dataclasses import dataclass
 from typing import Self
 
-from gateway.chain.fees import highest_base_fee
-
 # The slots of the predeployed contract L1Block that nodes themselves compute the fees from: L1's base fee, both
 # scalars, L1's blob base fee, and the operator's fee.
 L1_BLOCK = "0x4200000000000000000000000000000000000015"
@@ -23,6 +21,17 @@ _GAS_PER_BYTE = 16
 _ISTHMUS_DIVISOR, _JOVIAN_FACTOR = 10**6, 100
 # A transaction beside its calldata: fees, gas, nonce, addresses and signature, with the prefixes of RLP.
 ENVELOPE_BYTES = 140
+
+
+# The base fee of a block is at most an eighth above that of the block before (EIP-1559, EIP-4844).
+_LARGEST_RISE = 8
+
+
+def highest_base_fee(base_fee_wei: int, *, blocks: int) -> int:
+    """Return the highest base fee possible after this many blocks, of any chain with EIP-1559."""
+    for _ in range(blocks):
+        base_fee_wei += max(1, -(-base_fee_wei // _LARGEST_RISE))
+    return base_fee_wei
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,6 @@ from gateway.chain.fees import FeePolicy
 from gateway.chain.l1_fees import L1Prices
 
 _WEI_PER_COIN = 10**18
-L1_BLOCK_SECONDS = 12
-# How long the L1 prices may rise after a transaction is signed before its hold is too small.
-_RISE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +107,11 @@ class Chain:
         """The seconds between two blocks, rounded up, for the times of blocks and `Retry-After`."""
         return math.ceil(self.block_seconds)
 
+    @property
+    def has_extra_fees(self) -> bool:
+        """Whether the chain charges more than gas for a transaction: a fee for L1, and its operator's."""
+        return self.family == "op-stack"
+
     def transaction_page(self, transaction_hash: str) -> str:
         """Return the explorer's page of a transaction; empty without an explorer."""
         return f"{self.explorer_url}/tx/{transaction_hash}" if self.explorer_url else ""
@@ -133,21 +135,6 @@ class Head:
     block_hash: str = ""
     gas_limit: int = 0
     l1: L1Prices | None = field(default=None, compare=False)
-
-    def expected_extra_fee_wei(self, *, data_bytes: int, gas: int) -> int:
-        """Return the most that the chain charges besides gas now for a transaction with this much calldata."""
-        return self.l1.expected_fee_wei(data_bytes=data_bytes, gas=gas) if self.l1 else 0
-
-    def highest_extra_fee_wei(self, *, data_bytes: int, gas_limit: int, l1_seconds: int = 0) -> int:
-        """
-        Return the most that the chain charges besides gas for such a transaction, mined within usual time.
-
-        It covers a rise of L1's prices for a minute, and for `l1_seconds` more until the transaction is signed.
-        """
-        if self.l1 is None:
-            return 0
-        blocks = -(-(_RISE_SECONDS + l1_seconds) // L1_BLOCK_SECONDS)
-        return self.l1.highest_fee_wei(data_bytes=data_bytes, gas_limit=gas_limit, l1_blocks=blocks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ SQL = {
     "call_kind": literals(Attempt.Kind.CALL),
     "timeline": TIMELINE,
     "untrusted": literals(Loss.Kind.UNTRUSTED),
+    "extra_fee": literals(Loss.Kind.EXTRA_FEE),
     "call_columns": sql_functions.columns(RelayTransaction),
     "call_defaults": sql_functions.defaults(RelayTransaction),
     "attempt_columns": sql_functions.columns(Attempt, without="relay_transaction_id"),

@@ -93,12 +93,14 @@ class Attempt(models.Model):
     gas_limit = models.BigIntegerField()
     max_fee_per_gas_wei = Uint256Field()
     max_priority_fee_per_gas_wei = Uint256Field()
+    max_extra_fee_wei = Uint256Field(db_default=0, help_text="The most that the chain charges besides gas.")
     node_message = models.TextField(blank=True, default="")
     block_number = models.BigIntegerField(null=True)
     block_hash = models.CharField(max_length=66, blank=True, default="")
     succeeded = models.BooleanField(null=True)
     gas_used = models.BigIntegerField(null=True)
     effective_gas_price_wei = Uint256Field(null=True)
+    extra_fee_wei = Uint256Field(db_default=0, help_text="What the chain has charged besides gas.")
     created_at = models.DateTimeField()
     first_sent_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
@@ -138,7 +140,7 @@ class Attempt(models.Model):
     @property
     def worst_cost_wei(self) -> int:
         """The highest cost of this attempt for the relayer, in wei."""
-        return self.gas_limit * self.max_fee_per_gas_wei
+        return self.gas_limit * self.max_fee_per_gas_wei + self.max_extra_fee_wei
 
 
 class LeastTip(models.Model):

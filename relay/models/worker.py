@@ -59,6 +59,9 @@ class Quote(models.Model):
     credits = models.BigIntegerField()
     gas_limit = models.BigIntegerField(help_text="The highest gas limit that the quote covers.")
     max_fee_per_gas_wei = Uint256Field(help_text="The highest fee that the loss reservation covers.")
+    max_extra_fee_wei = Uint256Field(
+        db_default=0, help_text="The most besides gas that the loss reservation covers."
+    )
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
     sponsor_version = models.ForeignKey(
@@ -97,6 +100,7 @@ class Loss(models.Model):
         UNTRUSTED = "untrusted", "call of untrusted code"
         GAP = "gap", "self-transfer that fills a gap"
         QUOTE = "quote", "quote"
+        EXTRA_FEE = "extra-fee", "fee besides gas above the hold"
 
     chain_id = ChainIdField()
     # For a call, the key of its hold.

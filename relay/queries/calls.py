@@ -82,6 +82,7 @@ class QuotedTerms(NamedTuple):
     is_used: bool
     # The version of a sponsor's policy that pays; None if the user does.
     sponsor_version_id: int | None = None
+    max_extra_fee_wei: int = 0
 
 
 class CallRows(NamedTuple):
@@ -159,9 +160,12 @@ def _call_rows(row: tuple[Any, ...]) -> CallRows:
         expires_at,
         is_used,
         version_id,
+        max_extra_fee,
         tip,
     ) = row
-    quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used, version_id)
+    quote = digest and QuotedTerms(
+        digest, quoted, gas_limit, int(max_fee), expires_at, is_used, version_id, int(max_extra_fee)
+    )
     return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote, int(tip)])
 
 

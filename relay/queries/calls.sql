@@ -19,7 +19,7 @@ SELECT @callers_session_state@,
         WHERE newest.user_id = call.user_id AND newest.chain_id = %(chain)s
         ORDER BY newest.id DESC LIMIT 1) = call.key_manager,
        quote.digest, quote.credits, quote.gas_limit, quote.max_fee_per_gas_wei, quote.expires_at,
-       quote.used_at IS NOT NULL, quote.sponsor_version_id,
+       quote.used_at IS NOT NULL, quote.sponsor_version_id, quote.max_extra_fee_wei,
        coalesce((
            SELECT tip_wei FROM relay_leasttip
            WHERE chain_id = %(chain)s AND confirmed_at > call.now - interval '1 hour'

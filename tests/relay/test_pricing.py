@@ -6,27 +6,26 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.pricing import cost_in_credits, gas_limit_for
+from relay.pricing import credits_of, gas_limit_for
 
 gas = st.integers(21_000, 42_000_000)
-prices = st.integers(0, 10**13)
+wei = st.integers(0, 10**20)
 rates = st.integers(1, 10**15)
 
 
-@given(gas=gas, price=prices, rate=rates)
-def test_a_cost_is_the_exact_quotient_rounded_up(gas: int, price: int, rate: int) -> None:
-    assert cost_in_credits(gas=gas, price_wei=price, credit_wei=rate) == ceil(Fraction(gas * price, rate))
+@given(wei=wei, rate=rates)
+def test_a_cost_is_the_exact_quotient_rounded_up(wei: int, rate: int) -> None:
+    assert credits_of(wei, credit_wei=rate) == ceil(Fraction(wei, rate))
 
 
-@given(gas=gas, price=prices, rate=rates)
-def test_an_exact_quotient_is_not_rounded_up(gas: int, price: int, rate: int) -> None:
-    assert cost_in_credits(gas=gas * rate, price_wei=price, credit_wei=rate) == gas * price
+@given(credits=gas, rate=rates)
+def test_an_exact_quotient_is_not_rounded_up(credits: int, rate: int) -> None:
+    assert credits_of(credits * rate, credit_wei=rate) == credits
 
 
 def test_one_wei_over_is_another_credit() -> None:
-    assert cost_in_credits(gas=1, price_wei=10**12, credit_wei=10**12) == 1
-    assert cost_in_credits(gas=1, price_wei=10**12 + 1, credit_wei=10**12) == 2
-    assert cost_in_credits(gas=100_000, price_wei=10**9, credit_wei=10**12) == 100
+    assert credits_of(10**12, credit_wei=10**12) == 1
+    assert credits_of(10**12 + 1, credit_wei=10**12) == 2
 
 
 @given(estimate=gas, more=gas)

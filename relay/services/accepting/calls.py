@@ -9,12 +9,13 @@ from uuid import UUID
 
 from credits.errors import InsufficientCredits
 from gateway.chain.config import get_chain
+from gateway.chain.contracts import relay_call_bytes
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, RelayState
 from gateway.common.errors import DomainError
 from gateway.web import tracing
-from relay.pricing import cost_in_credits
+from relay.pricing import credits_of
 from relay.queries.calls import CallRows, Identity
 from relay.services.accepting.contention import Ticket
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction
@@ -140,13 +141,19 @@ class SubmittedCall:
         return self.signed.relay_nonce > self.approval.chain_nonce
 
     @property
+    def data_bytes(self) -> int:
+        """The size of the transaction's calldata."""
+        return relay_call_bytes(self.signed.payload)
+
+    @property
     def worst_cost_wei(self) -> int:
-        return self.approval.gas.limit * self.approval.fees.max_fee_per_gas_wei
+        approval = self.approval
+        return approval.fees.highest_cost_wei(gas_limit=approval.gas.limit, data_bytes=self.data_bytes)
 
     @property
     def hold_credits(self) -> int:
         """The credits to hold in total: the call's highest cost, at most the quoted cost."""
-        worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=get_chain().credit_wei)
+        worst = credits_of(self.worst_cost_wei, credit_wei=get_chain().credit_wei)
         return worst if self.rows.quote is None else min(worst, self.rows.quote.credits)
 
     @property
@@ -162,7 +169,10 @@ class SubmittedCall:
     @property
     def risk_wei(self) -> int:
         """The service's highest loss if untrusted code invalidates the call before its broadcast."""
-        return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei
+        if self.approval.is_trusted:
+            return 0
+        extra = self.approval.fees.highest_extra_fee_wei(gas_limit=SELF_TRANSFER_GAS, data_bytes=0)
+        return SELF_TRANSFER_GAS * get_chain().fees.cap_wei + extra
 
     @property
     def quoted_version(self) -> int | None:
@@ -212,9 +222,8 @@ class SubmittedCall:
     def to_store(self) -> dict[str, Any]:
         """Return the columns of the call, whose slot is taken, and of its attempt, without the signed bytes."""
         approval, slot = self.approval, self.slot
-        expected = cost_in_credits(
-            gas=approval.gas.expected,
-            price_wei=approval.fees.expected_price_wei,
+        expected = credits_of(
+            approval.fees.expected_cost_wei(gas=approval.gas.expected, data_bytes=self.data_bytes),
             credit_wei=get_chain().credit_wei,
         )
         return {
@@ -237,6 +246,9 @@ class SubmittedCall:
             "gas_limit": approval.gas.limit,
             "max_fee_per_gas_wei": approval.fees.max_fee_per_gas_wei,
             "max_priority_fee_per_gas_wei": approval.fees.max_priority_fee_per_gas_wei,
+            "max_extra_fee_wei": approval.fees.highest_extra_fee_wei(
+                gas_limit=approval.gas.limit, data_bytes=self.data_bytes
+            ),
             "expected_cost": expected - (self.sponsorship.part_of(expected) if self.sponsorship else 0),
             "quoted_cost": self.rows.quote and self.rows.quote.credits,
             "credits_before": slot.balance,

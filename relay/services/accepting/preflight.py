@@ -7,6 +7,7 @@ key manager of a pending owner. These checks write no row and open no transactio
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from django.conf import settings
 
@@ -96,11 +97,12 @@ def fees_of(call: SubmittedCall) -> Fees:
     Raises:
         FeesTooHigh: current gas prices exceed the service's cap.
     """
-    return get_chain().fees.quote_new_call(
+    fees = get_chain().fees.quote_new_call(
         base_fee_wei=call.state.head.base_fee_wei,
         market_tip_wei=call.state.market_tip_wei,
         least_tip_wei=call.rows.least_tip_wei,
     )
+    return replace(fees, l1=call.state.head.l1)
 
 
 def explained(refusal: DomainError, call: SubmittedCall, *, maximum: int, is_next: bool) -> DomainError:

@@ -24,7 +24,7 @@ from gateway.chain.types import RelayQuery
 from gateway.common.errors import DomainError, InvalidRequest
 from relay.errors import KeyManagerNotFound, RelayPaused, SignerNotController
 from relay.models import Quote
-from relay.pricing import cost_in_credits
+from relay.pricing import credits_of
 from relay.queries.calls import CallKey, Identity, controller_of_session, next_relay_nonce, rows_of_calls
 from relay.services.accepting import (
     acceptance,
@@ -227,6 +227,7 @@ def _completed(terms: _Terms, *, wants_quote: bool) -> PreparedCall:
             call.identity,
             call.approval,
             state.head.base_fee_wei,
+            call.data_bytes,
             call.sponsorship.version_id if call.sponsorship else None,
         )
         quote = quotes.issue(offer, now=call.now)
@@ -235,8 +236,8 @@ def _completed(terms: _Terms, *, wants_quote: bool) -> PreparedCall:
         call.identity,
         tuple(refusals),
         gas.limit,
-        expected_cost=_credits(gas.expected, fees.expected_price_wei),
-        highest_cost=_credits(gas.limit, fees.max_fee_per_gas_wei),
+        expected_cost=_credits(fees.expected_cost_wei(gas=gas.expected, data_bytes=call.data_bytes)),
+        highest_cost=_credits(fees.highest_cost_wei(gas_limit=gas.limit, data_bytes=call.data_bytes)),
         quote=quote if isinstance(quote, Quote) else None,
         quote_refusal=quote if isinstance(quote, DomainError) else None,
         sponsorship=call.sponsorship,
@@ -271,5 +272,5 @@ def _gas_of(call: SubmittedCall, *, maximum: int) -> Gas:
     return gas
 
 
-def _credits(gas: int, price_wei: int) -> int:
-    return cost_in_credits(gas=gas, price_wei=price_wei, credit_wei=get_chain().credit_wei)
+def _credits(cost_wei: int) -> int:
+    return credits_of(cost_wei, credit_wei=get_chain().credit_wei)

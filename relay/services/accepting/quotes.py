@@ -15,7 +15,8 @@ from django.conf import settings
 from django.db import transaction
 
 from gateway.chain.config import get_chain
-from gateway.chain.fees import Fees, FeesTooHigh, highest_base_fee
+from gateway.chain.fees import Fees, FeesTooHigh
+from gateway.chain.l1_fees import highest_base_fee
 from gateway.common.errors import DomainError
 from relay.errors import (
     QuoteExpired,
@@ -26,7 +27,7 @@ from relay.errors import (
     QuoteUsed,
 )
 from relay.models import Loss, Quote
-from relay.pricing import cost_in_credits
+from relay.pricing import credits_of
 from relay.queries.calls import Identity, QuotedTerms
 from relay.services.accepting.calls import Approval, Gas
 from relay.services.fleet import losses
@@ -40,6 +41,8 @@ class Offer:
     identity: Identity
     approval: Approval
     base_fee_wei: int
+    # The size of the transaction's calldata.
+    data_bytes: int
     # The version of a sponsor's policy that pays.
     sponsor_version_id: int | None = None
 
@@ -52,15 +55,20 @@ def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
     quote = Quote(
         user_id=offer.user_id,
         digest=offer.identity.digest,
-        credits=cost_in_credits(
-            gas=gas.limit, price_wei=fees.max_fee_per_gas_wei, credit_wei=get_chain().credit_wei
+        credits=credits_of(
+            fees.highest_cost_wei(gas_limit=gas.limit, data_bytes=offer.data_bytes),
+            credit_wei=get_chain().credit_wei,
         ),
         gas_limit=gas.limit,
         max_fee_per_gas_wei=_highest_fee(fees, offer.base_fee_wei),
+        max_extra_fee_wei=fees.highest_extra_fee_wei(
+            gas_limit=gas.limit, data_bytes=offer.data_bytes, later_seconds=settings.RELAY_QUOTE_SECONDS
+        ),
         expires_at=now + timedelta(seconds=settings.RELAY_QUOTE_SECONDS),
         sponsor_version_id=offer.sponsor_version_id,
     )
-    loss_wei = gas.limit * quote.max_fee_per_gas_wei - quote.credits * get_chain().credit_wei
+    highest_wei = gas.limit * quote.max_fee_per_gas_wei + quote.max_extra_fee_wei
+    loss_wei = highest_wei - quote.credits * get_chain().credit_wei
     with transaction.atomic(durable=True):
         quote.save(force_insert=True)
         if losses.reserve(
@@ -102,15 +110,15 @@ def check(terms: QuotedTerms | None, *, identity: Identity, now: datetime) -> No
         )
 
 
-def within(terms: QuotedTerms, approval: Approval, *, must_fit: bool = False) -> Approval:
+def within(terms: QuotedTerms, approval: Approval, *, data_bytes: int, must_fit: bool = False) -> Approval:
     """
-    Return the approval with gas and fees bounded by the quote's reservation.
+    Return the approval with gas and fees bounded by the quote's reservation. The calldata has `data_bytes` bytes.
 
     With `must_fit`, the whole gas limit must be within the quoted one, not only the expected gas.
 
     Raises:
         QuoteOutdated: the call needs more gas than the quote covers.
-        FeesTooHigh: the base fee rose faster than the protocol allows.
+        FeesTooHigh: the base fee rose faster than the protocol allows, or an operator of the OP stack raised its fees.
     """
     gas, fees = approval.gas, approval.fees
     needed = gas.limit if must_fit else gas.expected
@@ -119,6 +127,14 @@ def within(terms: QuotedTerms, approval: Approval, *, must_fit: bool = False) ->
             f"The call needs {needed} gas; the quote covers {terms.gas_limit}. Prepare the call again.",
             gasLimit=needed,
             quotedGasLimit=terms.gas_limit,
+        )
+    extra_wei = fees.highest_extra_fee_wei(gas_limit=min(gas.limit, terms.gas_limit), data_bytes=data_bytes)
+    if extra_wei > terms.max_extra_fee_wei:
+        raise FeesTooHigh(
+            "The chain charges more besides gas than the quote covers. Prepare the call again.",
+            retry_after=FeesTooHigh.retry_seconds,
+            extraFeeWei=str(extra_wei),
+            maximumExtraFeeWei=str(terms.max_extra_fee_wei),
         )
     most_wei = terms.max_fee_per_gas_wei
     if fees.expected_price_wei > most_wei:

@@ -306,7 +306,12 @@ def _approval_of(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
     if approval is None or call.rows.quote is None:
         return approval
     # If an inner call fails at the lower limit, the quote must cover the whole limit.
-    return quotes.within(call.rows.quote, approval, must_fit=call.state.trial.agrees is False)
+    return quotes.within(
+        call.rows.quote,
+        approval,
+        data_bytes=call.data_bytes,
+        must_fit=call.state.trial.agrees is False,
+    )
 
 
 def _choose_payer(call: SubmittedCall) -> Steps:

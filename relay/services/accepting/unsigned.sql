@@ -6,7 +6,9 @@ INSERT INTO relay_unsignedcall (
 )
 SELECT %(chain)s, (call ->> 'relayer_id')::bigint, (call ->> 'account_nonce')::bigint, (call ->> 'hold_id')::bigint,
        call ->> 'key_manager_address', call ->> 'controller_address', (call ->> 'relay_nonce')::numeric,
-       (call ->> 'gas_limit')::numeric * (call ->> 'max_fee_per_gas_wei')::numeric, call, statement_timestamp()
+       (call ->> 'gas_limit')::numeric * (call ->> 'max_fee_per_gas_wei')::numeric
+           + (call ->> 'max_extra_fee_wei')::numeric,
+       call, statement_timestamp()
 FROM jsonb_array_elements(%(calls)s::jsonb) AS call
 ORDER BY call ->> 'key_manager_address', call ->> 'controller_address', call ->> 'relay_nonce'
 RETURNING id

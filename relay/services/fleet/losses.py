@@ -10,6 +10,7 @@ are used, the service signs nothing else that could cost it gas; calls covered b
 may request quotes, so quotes may use only half of the budget and leave the rest for accepted calls.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ _VITAL = (Loss.Kind.CANCELLATION, Loss.Kind.GAP)
 class _Sql(Statements, file=__file__, shared=SQL):
     reserve: str
     settle_ended: str
+    note_excess: str
     usage: str
     biggest: str
 
@@ -99,6 +101,16 @@ def settle_ended(*, now: datetime) -> None:
         "credit_wei": get_chain().credit_wei,
     }
     db.all_rows(_Sql.settle_ended, params)
+
+
+def note_excess(*, hold_ids: Sequence[int], now: datetime) -> None:
+    """
+    Record what settled calls have cost the service above the credits paid for them, in the caller's transaction.
+
+    No hold bounds the fee for L1. Calls with a reservation are left to `settle_ended`.
+    """
+    params = {"holds": list(hold_ids), "now": now, "credit_wei": get_chain().credit_wei}
+    db.all_rows(_Sql.note_excess, params)
 
 
 class Usage(NamedTuple):

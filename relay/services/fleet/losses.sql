@@ -16,7 +16,7 @@ UPDATE relay_loss AS loss
 SET lost_wei = greatest(0, ended.spent_wei - ended.paid * %(credit_wei)s), settled_at = %(now)s
 FROM (
     SELECT open.id, coalesce(-entry.amount, 0) + coalesce(of_sponsor.captured_amount, 0) AS paid, coalesce((
-        SELECT max(attempt.gas_used * attempt.effective_gas_price_wei) FROM relay_attempt AS attempt
+        SELECT max(attempt.gas_used * attempt.effective_gas_price_wei + attempt.extra_fee_wei) FROM relay_attempt AS attempt
         WHERE attempt.relay_transaction_id = call.id AND attempt.status = @mined@
     ), 0) AS spent_wei
     FROM relay_loss AS open
@@ -30,6 +30,23 @@ FROM (
 ) AS ended
 WHERE loss.id = ended.id
 RETURNING loss.id
+
+-- name: note_excess
+-- Stores what mined calls of these holds have cost above the credits paid for them as a loss, unless it was reserved.
+INSERT INTO relay_loss (chain_id, key, user_id, kind, reserved_wei, lost_wei, reserved_at, settled_at)
+SELECT call.chain_id, hold.key, call.user_id, @extra_fee@, excess.wei, excess.wei, %(now)s, %(now)s
+FROM credits_hold AS hold
+JOIN relay_relaytransaction AS call ON call.hold_id = hold.id
+JOIN relay_attempt AS mined ON mined.relay_transaction_id = call.id AND mined.status = @mined@
+LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
+LEFT JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
+CROSS JOIN LATERAL (
+    SELECT mined.gas_used * mined.effective_gas_price_wei + mined.extra_fee_wei
+        - (coalesce(hold.captured_amount, 0) + coalesce(of_sponsor.captured_amount, 0)) * %(credit_wei)s::numeric
+) AS excess (wei)
+WHERE hold.id = ANY(%(holds)s::bigint[]) AND excess.wei > 0
+ON CONFLICT (chain_id, key) DO NOTHING
+RETURNING id
 
 -- name: usage
 -- What calls have cost the service since a given time, and what is reserved, in wei.

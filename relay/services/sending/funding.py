@@ -114,7 +114,7 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
     if relayer is None:
         return None
     fees = current_fees(head=head)
-    left = account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei
+    left = account.balance_wei - fees.highest_cost_wei(gas_limit=TRANSFER_GAS, data_bytes=0)
     left_today = get_chain().funding.daily_wei - sent_in_last_day(now=now)
     amount = min(get_chain().funding.to_wei - int(relayer.balance_wei), left, left_today)
     if amount < get_chain().funding.below_wei:
@@ -180,7 +180,7 @@ def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) ->
     TopUp.objects.filter(pk__in=[row.pk for row in slot]).update(status=_Status.REPLACED)
     TopUp.objects.filter(pk=mined.pk).update(
         status=_Status.MINED,
-        fee_wei=receipt.gas_used * receipt.effective_gas_price_wei,
+        fee_wei=receipt.cost_wei,
         block_number=receipt.block_number,
         ended_at=now,
     )

@@ -104,7 +104,8 @@ def _store_filler(gap: Gap, fees: Fees, now: datetime) -> bool:
     )
     if not is_new:
         return False
-    key, cost_wei = f"gap:{gap.relayer_id}:{gap.account_nonce}", SELF_TRANSFER_GAS * fees.max_fee_per_gas_wei
+    key = f"gap:{gap.relayer_id}:{gap.account_nonce}"
+    cost_wei = fees.highest_cost_wei(gas_limit=SELF_TRANSFER_GAS, data_bytes=0)
     if not losses.reserve(key=key, user_id=None, amount_wei=cost_wei, kind=Loss.Kind.GAP, now=now):
         filler.delete()
         return False

@@ -4,6 +4,7 @@ Sign another transaction on an account nonce that is in flight, at higher fees. 
 It replaces an attempt whose fees are too low, or it is the self-transfer that cancels a call.
 """
 
+from dataclasses import replace as replace_fields
 from datetime import datetime
 
 from credits.models import CreditHold
@@ -27,7 +28,7 @@ def current_fees(*, head: Head) -> Fees:
     policy = get_chain().fees
     least_tip_wei = tips.least_tip_wei()
     try:
-        return quote_fees(
+        fees = quote_fees(
             base_fee_wei=head.base_fee_wei,
             tip_wei=policy.tip_wei,
             least_tip_wei=least_tip_wei,
@@ -35,11 +36,12 @@ def current_fees(*, head: Head) -> Fees:
             cap_wei=policy.cap_wei,
         )
     except FeesTooHigh:
-        return Fees(
+        fees = Fees(
             max_fee_per_gas_wei=policy.cap_wei,
             max_priority_fee_per_gas_wei=min(policy.cap_wei, max(policy.tip_wei, least_tip_wei)),
             expected_price_wei=policy.cap_wei,
         )
+    return replace_fields(fees, l1=head.l1)
 
 
 def replacement_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
@@ -76,6 +78,7 @@ def bump_fees(*, signed: Attempt | GapFiller | TopUp, fees: Fees) -> Fees | None
         max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei),
         max(bumped.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei),
         max(bumped.expected_price_wei, fees.expected_price_wei),
+        fees.l1,
     )
 
 
@@ -85,7 +88,7 @@ def store_cancellation(*, call: RelayTransaction, newest: Attempt, fees: Fees, n
 
     Returns False if the service has reached its loss limit; the caller retries later.
     """
-    cost_wei = SELF_TRANSFER_GAS * fees.max_fee_per_gas_wei
+    cost_wei = fees.highest_cost_wei(gas_limit=SELF_TRANSFER_GAS, data_bytes=0)
     if not _reserve_loss(call=call, kind=Loss.Kind.CANCELLATION, amount_wei=cost_wei, now=now):
         return False
     _store_replacement(
@@ -130,6 +133,7 @@ def _store_replacement(
         gas_limit=gas_limit,
         max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
         max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
+        max_extra_fee_wei=fees.highest_extra_fee_wei(gas_limit=gas_limit, data_bytes=len(data)),
         created_at=now,
     )
     loops.notify_signed()
@@ -154,7 +158,7 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
         return False
     if newest.kind == Attempt.Kind.CANCELLATION:
         return store_cancellation(call=call, newest=newest, fees=bumped, now=now)
-    worst_cost_wei = newest.gas_limit * bumped.max_fee_per_gas_wei
+    worst_cost_wei = bumped.highest_cost_wei(gas_limit=newest.gas_limit, data_bytes=len(call.calldata))
     if not _cover(call=call, cost_wei=worst_cost_wei, now=now):
         return False
     _store_replacement(

@@ -20,7 +20,7 @@ from gateway.chain.types import ChainView, Receipt
 from gateway.common import db
 from gateway.common.statements import Statements, literals
 from relay.models import SQL, Attempt
-from relay.pricing import cost_in_credits
+from relay.pricing import credits_of
 from relay.services.sending import cancellation
 from relay.services.settling.reorganisations import OVERTAKEN
 
@@ -114,6 +114,7 @@ class _Row(NamedTuple):
     succeeded: bool | None
     gas_used: int | None
     price_wei: int | None
+    extra_fee_wei: int
 
 
 def _settled_after(last_id: int, since: datetime) -> list[_Row]:
@@ -136,12 +137,12 @@ def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
         return
     cost = 0
     if row.kind == Attempt.Kind.CALL and row.failure_code != OVERTAKEN:
-        price, credit = receipt.effective_gas_price_wei, get_chain().credit_wei
-        cost = cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=credit)
+        cost = credits_of(receipt.cost_wei, credit_wei=get_chain().credit_wei)
     pairs = {
         "an attempt succeeded if the nodes report success": (receipt.succeeded, row.succeeded),
         "the gas used is what the nodes report": (receipt.gas_used, row.gas_used),
         "the gas price is what the nodes report": (receipt.effective_gas_price_wei, row.price_wei),
+        "the fee besides gas is what the nodes report": (receipt.extra_fee_wei or 0, row.extra_fee_wei),
         "the cost follows from the nodes' receipt": (cost, row.real_cost),
     }
     if receipt.block_hash != row.block_hash:

@@ -10,7 +10,8 @@ WITH settled AS (
            ceil(call.real_cost * version.share_percent / 100.0) AS sponsor_part,
            mined.succeeded, mined.id AS attempt_id,
            CASE WHEN mined.kind = @call_kind@ AND call.failure_code <> @overtaken@
-                THEN ceil(mined.gas_used::numeric * mined.effective_gas_price_wei / %(credit_wei)s)
+                THEN ceil((mined.gas_used::numeric * mined.effective_gas_price_wei + mined.extra_fee_wei)
+                          / %(credit_wei)s)
                 ELSE 0 END AS cost
     FROM relay_relaytransaction AS call
     JOIN credits_hold AS hold ON hold.id = call.hold_id
@@ -27,7 +28,7 @@ WITH settled AS (
         SELECT id FROM django_content_type WHERE app_label = 'credits' AND model = 'credithold'
     ) AND change_message LIKE %(released)s
 )
-SELECT 'the cost is the gas of the attempt that was mined, at its price', id, attempt_id, cost, real_cost::numeric
+SELECT 'the cost is that of the attempt that was mined', id, attempt_id, cost, real_cost::numeric
 FROM settled WHERE settled_at >= %(since)s AND real_cost <> cost
 UNION ALL
 SELECT 'captured is the cost, and never more than was held', id, hold_id, least(real_cost, amount), captured
@@ -67,7 +68,7 @@ ORDER BY 2, 3, 1
 -- Attempts of a batch of settled calls whose blocks are final; without a final block, of all settled calls.
 SELECT call.id, call.failure_code, call.real_cost, attempt.id, attempt.kind, attempt.transaction_hash,
        attempt.status = @mined@, attempt.block_number, attempt.block_hash, attempt.succeeded,
-       attempt.gas_used, attempt.effective_gas_price_wei
+       attempt.gas_used, attempt.effective_gas_price_wei, attempt.extra_fee_wei
 FROM (
     SELECT id, failure_code, real_cost FROM relay_relaytransaction AS call
     WHERE chain_id = %(chain)s AND id > %(last)s AND settled_at >= %(since)s

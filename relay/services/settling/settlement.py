@@ -29,7 +29,8 @@ from gateway.common.tasks import isolated
 from gateway.web import tracing
 from relay.errors import KeyManagerNotOwner
 from relay.models import SQL, Attempt, RelayTransaction
-from relay.pricing import cost_in_credits
+from relay.pricing import credits_of
+from relay.services.fleet import losses
 from relay.services.settling import reorganisations, traces
 from rewards.services import cashback
 from sponsors.services import holding
@@ -221,9 +222,7 @@ def _settlement_of(confirmed: Confirmed, now: datetime) -> _Settlement | None:
     row_id, receipt = confirmed.relay_transaction_id, confirmed.receipt
     is_call = confirmed.kind == Attempt.Kind.CALL
     mined_hash = receipt.transaction_hash if is_call else None
-    cost = cost_in_credits(
-        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=get_chain().credit_wei
-    )
+    cost = credits_of(receipt.cost_wei, credit_wei=get_chain().credit_wei)
     if is_call and receipt.succeeded:
         return _Settlement(row_id, Outcome(_Status.SUCCESS, cost), mined_hash)
     settlement = None
@@ -286,6 +285,9 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
     ]
     if settled:
         _settle_credits(settled, now)
+        if get_chain().has_extra_fees:
+            # Only these rise unbounded after a call is signed.
+            losses.note_excess(hold_ids=[call.hold_id for call in settled], now=now)
     for call in settled:
         metrics.SETTLED.observe(call.seconds)
     if settled and tracing.is_on():

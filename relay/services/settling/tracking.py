@@ -59,6 +59,7 @@ class _InFlight(NamedTuple):
     succeeded: bool | None
     gas_used: int | None
     gas_price_wei: Decimal | None
+    extra_fee_wei: Decimal
     validity: Decimal
     # Since when a block could have taken it, if its account nonce is the relayer's next one.
     waits_since: datetime
@@ -339,12 +340,14 @@ def _differs(attempt: _InFlight, receipt: Receipt | None) -> bool:
         attempt.succeeded,
         attempt.gas_used,
         attempt.gas_price_wei,
+        attempt.extra_fee_wei,
     )
     return stored != (
         receipt.block_hash,
         receipt.succeeded,
         receipt.gas_used,
         receipt.effective_gas_price_wei,
+        receipt.extra_fee_wei or 0,
     )
 
 
@@ -364,4 +367,5 @@ def _with_receipt(attempt: _InFlight, receipt: Receipt | None) -> dict[str, obje
         "succeeded": receipt.succeeded,
         "gas": receipt.gas_used,
         "price": receipt.effective_gas_price_wei,
+        "extra": receipt.extra_fee_wei or 0,
     }

@@ -8,7 +8,7 @@ WITH call AS MATERIALIZED (
 SELECT attempt.id, attempt.relay_transaction_id, call.user_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
        attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
        attempt.max_fee_per_gas_wei, call.is_superseded, attempt.succeeded, attempt.gas_used,
-       attempt.effective_gas_price_wei, call.validity,
+       attempt.effective_gas_price_wei, attempt.extra_fee_wei, call.validity,
        -- A transaction waits from its first broadcast on, or from when the service saw its predecessor mined.
        greatest(coalesce(attempt.first_sent_at, attempt.created_at), (
            SELECT max(mined_at) FROM relay_attempt AS before
@@ -24,7 +24,8 @@ ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
 WITH receipt AS (
     SELECT * FROM jsonb_to_recordset(%(receipts)s::jsonb) AS receipt (
         id bigint, transaction_id bigint, is_call boolean, status text,
-        number bigint, hash text, succeeded boolean, gas bigint, price numeric
+        number bigint, hash text, succeeded boolean, gas bigint, price numeric,
+        extra numeric
     )
 ), outcome AS (
     SELECT transaction_id, coalesce(bool_or(NOT succeeded) FILTER (WHERE is_call), false) AS reverted,
@@ -46,6 +47,7 @@ WITH receipt AS (
 UPDATE relay_attempt AS attempt
 SET status = receipt.status, block_number = receipt.number, block_hash = coalesce(receipt.hash, ''),
     succeeded = receipt.succeeded, gas_used = receipt.gas, effective_gas_price_wei = receipt.price,
+    extra_fee_wei = coalesce(receipt.extra, 0),
     mined_at = CASE WHEN receipt.number IS NOT NULL THEN %(now)s::timestamptz END,
     sent_at = CASE WHEN receipt.number IS NOT NULL THEN sent_at END
 FROM receipt, (SELECT count(*) FROM moved) AS done

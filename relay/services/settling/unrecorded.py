@@ -16,7 +16,7 @@ from gateway.chain.contracts import decode_execute_relay_call
 from gateway.chain.types import SentTransaction
 from gateway.common.statements import Statements
 from relay.models import SQL, Attempt, GapFiller, Relayer, RelayTransaction, TopUp, Treasury
-from relay.pricing import cost_in_credits
+from relay.pricing import credits_of
 from users.models import User
 
 
@@ -36,8 +36,7 @@ class Unrecorded(NamedTuple):
     @property
     def credits(self) -> int:
         """The cost of the relay call in credits, at the current `CREDIT_WEI`."""
-        receipt, price = self.sent.receipt, self.sent.receipt.effective_gas_price_wei
-        return cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=get_chain().credit_wei)
+        return credits_of(self.sent.receipt.cost_wei, credit_wei=get_chain().credit_wei)
 
 
 class BlockUnknown(Exception):

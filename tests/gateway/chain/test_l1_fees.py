@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.chain import responses
+from gateway.chain.fees import Fees, bump
 from gateway.chain.l1_fees import L1Prices, fastlz_size, operator_fee_wei
 from gateway.chain.rpc import MalformedResponse
-from gateway.chain.types import Head
 from tests.gateway.chain.op_stack import GWEI, OpStack, running_op_stack
 
 _WORDS = st.integers(0, 2**64 - 1)
@@ -70,18 +70,20 @@ def test_the_extra_fee_is_that_of_its_own_block(op_stack: OpStack) -> None:
 
 def test_the_newest_block_bounds_what_a_transaction_costs(op_stack: OpStack) -> None:
     for data in _payloads():
-        head = op_stack.client.head()
+        fees = Fees(GWEI, 0, GWEI, op_stack.client.head().l1)
         transaction_hash, _ = op_stack.send(data)
         receipt = op_stack.receipt(transaction_hash)
-        expected = head.expected_extra_fee_wei(data_bytes=len(data), gas=receipt.gas_used)
-        highest = head.highest_extra_fee_wei(data_bytes=len(data), gas_limit=5_000_000)
-        assert 0 < (receipt.extra_fee_wei or 0) <= expected <= highest
+        expected = fees.expected_cost_wei(gas=receipt.gas_used, data_bytes=len(data))
+        highest = fees.highest_cost_wei(gas_limit=receipt.gas_used, data_bytes=len(data))
+        assert 0 < (receipt.extra_fee_wei or 0) <= expected - receipt.gas_used * GWEI
+        assert expected < highest
 
 
 def test_other_chains_charge_gas_alone() -> None:
-    head = Head(1, 1, GWEI)
-    assert head.expected_extra_fee_wei(data_bytes=1_000, gas=10**6) == 0
-    assert head.highest_extra_fee_wei(data_bytes=1_000, gas_limit=10**6, l1_seconds=60) == 0
+    fees = Fees(3 * GWEI, GWEI, 2 * GWEI)
+    assert fees.expected_cost_wei(gas=10**6, data_bytes=1_000) == 2 * 10**6 * GWEI
+    assert fees.highest_cost_wei(gas_limit=10**6, data_bytes=1_000) == 3 * 10**6 * GWEI
+    assert fees.highest_extra_fee_wei(gas_limit=10**6, data_bytes=1_000, later_seconds=60) == 0
 
 
 @given(st.integers(0, 3_000), _PRICES, st.integers(0, 10**7))
@@ -108,13 +110,14 @@ def test_the_highest_fee_follows_the_fastest_rise_of_l1(prices: L1Prices, blocks
 
 def test_the_hold_covers_a_minute_and_what_a_quote_adds() -> None:
     prices = L1Prices(10 * GWEI, GWEI, 2_269, 1_055_762)
-    head = Head(1, 1, GWEI, l1=prices)
-    assert head.highest_extra_fee_wei(data_bytes=600, gas_limit=0) == prices.highest_fee_wei(
+    fees = Fees(3 * GWEI, GWEI, 2 * GWEI, prices)
+    assert fees.highest_extra_fee_wei(data_bytes=600, gas_limit=0) == prices.highest_fee_wei(
         data_bytes=600, gas_limit=0, l1_blocks=5
     )
-    assert head.highest_extra_fee_wei(data_bytes=600, gas_limit=0, l1_seconds=25) == prices.highest_fee_wei(
-        data_bytes=600, gas_limit=0, l1_blocks=8
-    )
+    assert fees.highest_extra_fee_wei(
+        data_bytes=600, gas_limit=0, later_seconds=25
+    ) == prices.highest_fee_wei(data_bytes=600, gas_limit=0, l1_blocks=8)
+    assert bump(fees, cap_wei=100 * GWEI) == Fees(27 * GWEI // 8, 9 * GWEI // 8, 17 * GWEI // 8, prices)
 
 
 @given(_WORDS, _WORDS, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**16 - 1))

@@ -31,7 +31,7 @@ from lab.chaos.node_faults import changed, refusing
 from lab.chaos.proxies import Loop, tcp
 from relay.errors import KeyManagerNotFound
 from relay.models import Relayer, RelayTransaction
-from relay.pricing import cost_in_credits
+from relay.pricing import credits_of
 from relay.services.accepting.calls import Caller
 from relay.services.accepting.quota import signed_quota
 from relay.services.sending import broadcasting
@@ -168,11 +168,8 @@ def _assert_true_to_chain(row: RelayTransaction, chain: Chain) -> None:
         receipt for attempt in row.attempts.all() if (receipt := chain.receipt(attempt.transaction_hash))
     ]
     [receipt] = receipts
-    cost = cost_in_credits(
-        gas=int(receipt["gasUsed"], 16),
-        price_wei=int(receipt["effectiveGasPrice"], 16),
-        credit_wei=settings.CREDIT_WEI,
-    )
+    cost_wei = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+    cost = credits_of(cost_wei, credit_wei=settings.CREDIT_WEI)
     assert (row.status, row.transaction_hash) == ("Success", receipt["transactionHash"])
     assert (row.real_cost, row.hold.captured_amount) == (cost, cost)
     assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 1

@@ -33,7 +33,7 @@ from users.models import User
 
 pytestmark = pytest.mark.django_db
 
-COST = "the cost is the gas of the attempt that was mined, at its price"
+COST = "the cost is that of the attempt that was mined"
 CAPTURED = "captured is the cost, and never more than was held"
 MINED = "a success was mined, and succeeded"
 CALL_HOLD = "a call in progress has an open hold"

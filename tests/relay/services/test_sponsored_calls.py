@@ -390,4 +390,5 @@ def _columns(row: RelayTransaction) -> dict[str, Any]:
         "relay_nonce": row.relay_nonce,
         "gas_limit": row.gas_limit,
         "max_fee_per_gas_wei": 1,
+        "max_extra_fee_wei": 0,
     }

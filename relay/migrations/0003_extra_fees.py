@@ -4,6 +4,8 @@ import gateway.common.fields
 
 
 class Migration(migrations.Migration):
+    reviewed = {"AlterField": "choices alone; no statement runs"}
+
     dependencies = [
         ("relay", "0002_leasttip"),
     ]

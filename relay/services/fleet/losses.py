@@ -105,7 +105,7 @@ def settle_ended(*, now: datetime) -> None:
 
 def note_excess(*, hold_ids: Sequence[int], now: datetime) -> None:
     """
-    Record what settled calls have cost the service above the credits paid for them, in the caller's transaction.
+    Record by how much fees besides gas exceed the credits paid for settled calls, in the caller's transaction.
 
     No hold bounds the fee for L1. Calls with a reservation are left to `settle_ended`.
     """

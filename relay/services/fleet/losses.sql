@@ -32,7 +32,8 @@ WHERE loss.id = ended.id
 RETURNING loss.id
 
 -- name: note_excess
--- Stores what mined calls of these holds have cost above the credits paid for them as a loss, unless it was reserved.
+-- Stores what mined calls of these holds have cost above the credits paid for them as a loss, up to their fee besides
+-- gas, unless it was reserved. A call that a reorganisation reopened has a reservation.
 INSERT INTO relay_loss (chain_id, key, user_id, kind, reserved_wei, lost_wei, reserved_at, settled_at)
 SELECT call.chain_id, hold.key, call.user_id, @extra_fee@, excess.wei, excess.wei, %(now)s, %(now)s
 FROM credits_hold AS hold
@@ -41,8 +42,8 @@ JOIN relay_attempt AS mined ON mined.relay_transaction_id = call.id AND mined.st
 LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
 LEFT JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
 CROSS JOIN LATERAL (
-    SELECT mined.gas_used * mined.effective_gas_price_wei + mined.extra_fee_wei
-        - (coalesce(hold.captured_amount, 0) + coalesce(of_sponsor.captured_amount, 0)) * %(credit_wei)s::numeric
+    SELECT least(mined.extra_fee_wei, mined.gas_used * mined.effective_gas_price_wei + mined.extra_fee_wei
+        - (coalesce(hold.captured_amount, 0) + coalesce(of_sponsor.captured_amount, 0)) * %(credit_wei)s::numeric)
 ) AS excess (wei)
 WHERE hold.id = ANY(%(holds)s::bigint[]) AND excess.wei > 0
 ON CONFLICT (chain_id, key) DO NOTHING

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django import Settings
 
 from gateway.chain import responses
+from gateway.chain.client import get_chain_client, set_chain_client
 from gateway.chain.fees import Fees, bump
 from gateway.chain.l1_fees import L1Prices, fastlz_size, operator_fee_wei
 from gateway.chain.rpc import MalformedResponse
@@ -77,6 +79,17 @@ def test_the_newest_block_bounds_what_a_transaction_costs(op_stack: OpStack) -> 
         highest = fees.highest_cost_wei(gas_limit=receipt.gas_used, data_bytes=len(data))
         assert 0 < (receipt.extra_fee_wei or 0) <= expected - receipt.gas_used * GWEI
         assert expected < highest
+
+
+@pytest.mark.parametrize(("family", "reads_prices"), [("op-stack", True), ("ethereum", False)])
+def test_the_service_reads_l1s_prices_where_a_chain_has_them(
+    op_stack: OpStack, settings: Settings, family: str, reads_prices: bool
+) -> None:
+    settings.CHAIN_FAMILY, settings.CHAIN_ID = family, op_stack.node.chain_id
+    settings.CHAIN_RPC_URLS = [op_stack.node.url]
+    set_chain_client(None)
+    assert (get_chain_client().head().l1 is not None) == reads_prices
+    set_chain_client(None)
 
 
 def test_other_chains_charge_gas_alone() -> None:

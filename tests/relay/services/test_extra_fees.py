@@ -1,23 +1,33 @@
 """On a chain of the OP stack a call pays for L1 and the operator too: quoted, held, and charged by its receipt."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings as django_settings
+from django.utils import timezone
 from pytest_django import Settings
 
+from credits.models import CreditHold
 from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.client import set_chain_client
+from gateway.chain.errors import SignerUnavailable
 from gateway.chain.fees import FeesTooHigh
 from gateway.chain.l1_fees import L1Prices
+from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import ChainView, Head, RelayQuery, RelayState
-from relay.models import Attempt, Loss
+from gateway.common import db
+from relay.models import Attempt, Loss, Relayer, UnsignedCall
+from relay.services.accepting import unsigned
+from relay.services.fleet import losses
 from relay.services.settling import reconciliation
+from signer.client import SignerAway, SignerClient
+from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Accept, Refused, Settle
 from tests.relay.quoting import execute_prepared, prepare
@@ -139,6 +149,60 @@ def test_what_the_fee_exceeds_the_hold_by_is_the_services_loss(
     assert (loss.kind, loss.user_id, loss.settled_at is None) == ("extra-fee", row.user_id, False)
     assert loss.lost_wei == _gas_wei(attempt) + node.fee_wei - row.hold.amount * django_settings.CREDIT_WEI
     assert find_differences() == []
+
+
+def test_a_reopened_call_is_the_loss_of_its_last_receipt(
+    accept: Accept, node: OpClient, chain: Chain, settle: Settle
+) -> None:
+    row = accept()
+    node.fee_wei = 3 * row.hold.amount * django_settings.CREDIT_WEI
+    settle()
+    first = Loss.objects.get().lost_wei
+
+    losses.reopen(key=row.hold.key)
+    losses.note_excess(hold_ids=[row.hold_id], now=later(0))
+    assert Loss.objects.get().lost_wei is None
+    fee_wei = 2 * row.hold.amount * django_settings.CREDIT_WEI
+    Attempt.objects.update(extra_fee_wei=fee_wei)
+    losses.settle_ended(now=later(0))
+
+    assert Loss.objects.get().lost_wei == (first or 0) + fee_wei - node.fee_wei
+
+
+def test_unpaid_gas_is_no_loss_by_the_fee(
+    accept: Accept, node: OpClient, chain: Chain, settle: Settle
+) -> None:
+    row = accept()
+    settle()
+    CreditHold.objects.update(captured_amount=1)
+    losses.note_excess(hold_ids=[row.hold_id], now=later(0))
+    assert Loss.objects.get().lost_wei == row.attempts.get().extra_fee_wei
+
+
+def test_what_is_in_flight_may_cost_its_fee_too(accept: Accept, node: OpClient) -> None:
+    row = accept()
+    attempt = row.attempts.get()
+    (left,) = db.only_row(
+        "SELECT balance_wei FROM relay_capacity_of(ARRAY[%(id)s::bigint])", {"id": row.relayer_id}
+    )
+    relayer = Relayer.objects.get(pk=row.relayer_id)
+    assert relayer.balance_wei is not None
+    assert left == relayer.balance_wei - attempt.worst_cost_wei
+    assert attempt.max_extra_fee_wei > 0
+
+
+@pytest.mark.usefixtures("signers")
+def test_a_call_that_waits_for_its_signature_may_cost_its_fee_too(
+    user: User, new_call: Callable[..., RelayCall], node: OpClient, settle: Settle
+) -> None:
+    with (
+        patch.object(SignerClient, "sign", side_effect=SignerAway("as a test wants it")),
+        pytest.raises(SignerUnavailable),
+    ):
+        execute(user=user, call=new_call(), now=timezone.now())
+    waiting = UnsignedCall.objects.get()
+    assert unsigned.sweep(now=later(10)) == 1
+    assert waiting.worst_cost_wei == Attempt.objects.get().worst_cost_wei
 
 
 @pytest.mark.parametrize("names_fees", [False, True])

@@ -17,7 +17,9 @@ class FeesTooHigh(DomainError):
     """
     The chain's base fee is above the service's maximum; repeat when it has fallen.
 
-    Gas costs `pricePerGasWei` now, and the service pays at most `maximumPricePerGasWei`, both as decimal text.
+    Gas costs `pricePerGasWei` now, and the service pays at most `maximumPricePerGasWei`, both as decimal text. On a
+    chain that charges more than gas, a call with a quote may instead cost `extraFeeWei` besides gas where its quote
+    covers `maximumExtraFeeWei`: prepare that call again.
     """
 
     code, title, status, retryable = "fees-too-high", "The chain is too expensive right now", 503, True

@@ -74,6 +74,9 @@ def test_members_are_found_wherever_they_are_written() -> None:
     assert _MEMBERS["InsufficientCredits"] == {"required", "available", "debtLimit"}
     assert _MEMBERS["ValidityTooShort"] == {"minimumSeconds", "validUntil", "serverTime"}
     assert _MEMBERS["RequestTooLarge"] == {"maximumBytes"}
-    assert _MEMBERS["FeesTooHigh"] == {"pricePerGasWei", "maximumPricePerGasWei"}
+    assert _MEMBERS["FeesTooHigh"] == {
+        *("pricePerGasWei", "maximumPricePerGasWei"),
+        *("extraFeeWei", "maximumExtraFeeWei"),
+    }
     assert "controller" in _MEMBERS["refusal"]
     assert sum(1 for name in _REFUSALS if _MEMBERS[name]) > 30

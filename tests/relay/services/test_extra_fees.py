@@ -80,6 +80,8 @@ class OpClient(FaultyClient):
 def node(services: Services, settings: Settings) -> Iterator[OpClient]:
     """The service's chain client; its chain is one of the OP stack, and its blocks are soon final."""
     settings.CHAIN_FAMILY, settings.FINALITY_BLOCKS = "op-stack", 5
+    # No fee that is chosen here uses up what quotes may reserve.
+    settings.RELAY_LOSS_PER_HOUR_WEI = settings.RELAY_USER_LOSS_PER_HOUR_WEI = 10**20
     client = OpClient(services)
     set_chain_client(client)
     yield client

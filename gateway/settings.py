@@ -523,6 +523,21 @@ AD_NETWORK_SECRET_KEYS = env.secrets(
     "AD_NETWORK_SECRET_KEYS", minimum=env.MIN_SECRET_LENGTH, other_than=_OTHERS
 )
 
+# ------------ Sponsors that people open by themselves --------------------------------------------------------
+
+# Turning it off leaves the open ones as they are.
+SPONSOR_SELF_SERVICE = env.flag("SPONSOR_SELF_SERVICE", default=True)
+SPONSOR_SELF_SERVICE_PER_PROFILE = env.integer("SPONSOR_SELF_SERVICE_PER_PROFILE", default=2, minimum=1)
+# Openings in 24 hours by everybody together.
+SPONSOR_SELF_SERVICE_PER_DAY = env.integer("SPONSOR_SELF_SERVICE_PER_DAY", default=20, minimum=1)
+# The budget of a new sponsor: the most that it pays in a UTC day and month. A larger one takes two members of staff.
+SPONSOR_SELF_SERVICE_DAY_CREDITS = env.integer("SPONSOR_SELF_SERVICE_DAY_CREDITS", default=5_000, minimum=1)
+SPONSOR_SELF_SERVICE_MONTH_CREDITS = env.integer(
+    "SPONSOR_SELF_SERVICE_MONTH_CREDITS", default=50_000, minimum=1
+)
+# Every change of terms stores a version that stays.
+SPONSOR_TERMS_RATE = "100/day"
+
 # ------------ Webhooks to wallet apps, and the ledger's signed roots -----------------------------------------
 
 # Encrypts the endpoints' secrets in the same way. Without a key, staff cannot create endpoints.

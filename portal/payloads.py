@@ -10,6 +10,7 @@ from typing import Literal
 
 from eth_utils.abi import function_signature_to_4byte_selector
 
+from gateway.chain.functions import WELL_KNOWN
 from gateway.common.fields import checksum
 
 _WORD, _ADDRESS_BYTES = 32, 20
@@ -41,44 +42,11 @@ class _Method:
     receiver: int
 
 
-def _methods(*signatures: tuple[str, int]) -> dict[bytes, _Method]:
-    return {
-        function_signature_to_4byte_selector(signature): _Method(signature.split("(")[0], receiver)
-        for signature, receiver in signatures
-    }
-
-
-# Tokens (LSP-7, LSP-8, ERC-20, ERC-721), followers (LSP-26), ownership (LSP-14), and a profile's own data (ERC-725Y).
-_KNOWN = _methods(
-    ("transfer(address,address,uint256,bool,bytes)", 1),
-    ("transfer(address,address,bytes32,bool,bytes)", 1),
-    ("transfer(address,uint256)", 0),
-    ("transferFrom(address,address,uint256)", 1),
-    ("safeTransferFrom(address,address,uint256)", 1),
-    ("safeTransferFrom(address,address,uint256,bytes)", 1),
-    ("transferBatch(address[],address[],uint256[],bool[],bytes[])", -1),
-    ("transferBatch(address[],address[],bytes32[],bool[],bytes[])", -1),
-    ("mint(address,uint256,bool,bytes)", 0),
-    ("mint(address,bytes32,bool,bytes)", 0),
-    ("mint(address,uint256)", 0),
-    ("burn(address,uint256,bytes)", -1),
-    ("burn(bytes32,bytes)", -1),
-    ("approve(address,uint256)", 0),
-    ("setApprovalForAll(address,bool)", 0),
-    ("authorizeOperator(address,uint256,bytes)", 0),
-    ("authorizeOperator(address,bytes32,bytes)", 0),
-    ("revokeOperator(address,address,bool,bytes)", 1),
-    ("revokeOperator(address,bytes32,bool,bytes)", 0),
-    ("follow(address)", 0),
-    ("unfollow(address)", 0),
-    ("followBatch(address[])", -1),
-    ("unfollowBatch(address[])", -1),
-    ("transferOwnership(address)", 0),
-    ("acceptOwnership()", -1),
-    ("renounceOwnership()", -1),
-    ("deposit()", -1),
-    ("withdraw(uint256)", -1),
-)
+# Functions with the profile's own data (ERC-725Y) are recognised before these.
+_KNOWN = {
+    function_signature_to_4byte_selector(signature): _Method(signature.partition("(")[0], receiver)
+    for signature, receiver in WELL_KNOWN.items()
+}
 _EXECUTE, _EXECUTE_BATCH, _SET_DATA, _SET_DATA_BATCH = (
     function_signature_to_4byte_selector(signature)
     for signature in (

@@ -191,6 +191,16 @@ class SponsorWithoutCredits(DomainError):
     code, title, status = "sponsor-without-credits", "The sponsor has too few credits", 402
 
 
+class SponsorBudgetUsed(DomainError):
+    """
+    The budget of the `sponsor` for this `period`, a UTC day or month, does not have the credits.
+
+    `limit`, `used` and `fits` are in credits. It starts again at `resets`. The operator can raise it.
+    """
+
+    code, title, status = "sponsor-budget", "The sponsor's budget is used up", 402
+
+
 class SponsorBusy(DomainError):
     """The sponsor's policies or their usage changed at the same moment. The call was not accepted; retry."""
 
@@ -255,3 +265,39 @@ class TooManyKeys(DomainError):
     """The sponsor has the maximum number of API keys. Revoke one first."""
 
     code, title, status = "sponsor-too-many-keys", "Too many keys", 409
+
+
+class SelfServiceOff(DomainError):
+    """Nobody can open a sponsor alone here. Ask the operator to open one for you."""
+
+    code, title, status = "sponsor-self-service-off", "Sponsors are opened by the operator", 403
+
+
+class TooManySponsors(DomainError):
+    """The profile has opened as many sponsors as it may, `limit`. Ask the operator for another one."""
+
+    code, title, status = "sponsor-too-many", "Too many sponsors", 409
+
+
+class OpeningsUsed(DomainError):
+    """As many sponsors were opened in 24 hours as the operator allows. Open yours later."""
+
+    code, title, status, retryable = "sponsor-openings-used", "No more sponsors today", 429, True
+
+
+class SponsorNameTaken(DomainError):
+    """A sponsor with this name exists. Choose another name."""
+
+    code, title, status = "sponsor-name-taken", "The name is taken", 409
+
+
+class StaffDecide(DomainError):
+    """The sponsor has no budget, so two members of the operator's staff decide about its policies and signers."""
+
+    code, title, status = "sponsor-staff-decide", "The operator decides about these policies", 409
+
+
+class TermsRefused(DomainError):
+    """The terms of the policy contradict each other, or exceed a maximum; `detail` names it."""
+
+    code, title, status = "sponsor-terms", "The terms are not possible", 422

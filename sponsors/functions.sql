@@ -58,6 +58,57 @@ CREATE OR REPLACE FUNCTION sponsors_requests(calls jsonb) RETURNS TABLE (
     JOIN credits_account AS account ON account.sponsor_id = policy.sponsor_id
 $$;
 
+-- The periods of a sponsor's budget that contain a time: the UTC day and the UTC month.
+CREATE OR REPLACE FUNCTION sponsors_periods_of(at timestamptz) RETURNS TABLE (
+    scope text, begins timestamptz, ends timestamptz
+) LANGUAGE sql STABLE AS $$
+    VALUES ('day', date_trunc('day', at, 'UTC'), date_trunc('day', at, 'UTC') + interval '24 hours'),
+           ('month', date_trunc('month', at, 'UTC'),
+            (date_trunc('month', at AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC')
+$$;
+
+-- The sponsor's budget at a time: the most that all its policies together pay in a period. Without one, no row.
+CREATE OR REPLACE FUNCTION sponsors_budget_of(of_sponsor bigint, at timestamptz) RETURNS TABLE (
+    scope text, begins timestamptz, ends timestamptz, most_credits bigint
+) LANGUAGE sql STABLE AS $$
+    SELECT period.*, CASE period.scope WHEN 'day' THEN sponsor.day_credits ELSE sponsor.month_credits END
+    FROM sponsors_sponsor AS sponsor, sponsors_periods_of(at) AS period
+    WHERE sponsor.id = of_sponsor AND sponsor.day_credits IS NOT NULL
+$$;
+
+-- Begins to count the budgets of these calls' sponsors, where a period is not counted yet, with what its calls count.
+-- The caller has locked the sponsors' accounts in an earlier statement.
+CREATE OR REPLACE FUNCTION sponsors_begin_budgets(calls jsonb) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO sponsors_budgetuse (sponsor_id, scope, begins, credits)
+    SELECT part.sponsor_id, part.scope, part.begins, coalesce((
+        SELECT sum(paid.counted_credits) FROM sponsors_policy AS policy
+        JOIN sponsors_policyversion AS version ON version.policy_id = policy.id
+        JOIN sponsors_sponsoredcall AS paid
+          ON paid.version_id = version.id AND paid.accepted_at >= part.begins AND paid.accepted_at < part.ends
+        WHERE policy.sponsor_id = part.sponsor_id
+    ), 0)
+    FROM (
+        SELECT DISTINCT call.sponsor_id, budget.scope, budget.begins, budget.ends
+        FROM sponsors_requests(calls) AS call, LATERAL sponsors_budget_of(call.sponsor_id, call.now) AS budget
+    ) AS part
+    WHERE NOT EXISTS (
+        SELECT FROM sponsors_budgetuse AS used
+        WHERE used.sponsor_id = part.sponsor_id AND used.scope = part.scope AND used.begins = part.begins
+    )
+    ON CONFLICT DO NOTHING
+$$;
+
+-- Whether calls, each with the sponsor's part, exceed a budget together. Its use is counted since `sponsors_begin_budgets`.
+CREATE OR REPLACE FUNCTION sponsors_exceed_budget(calls jsonb) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (
+        SELECT FROM sponsors_requests(calls) AS call, LATERAL sponsors_budget_of(call.sponsor_id, call.now) AS budget,
+             sponsors_budgetuse AS used
+        WHERE used.sponsor_id = call.sponsor_id AND used.scope = budget.scope AND used.begins = budget.begins
+        GROUP BY used.id, budget.most_credits
+        HAVING used.credits + sum(call.sponsor_credits) > budget.most_credits
+    )
+$$;
+
 -- The reason to refuse a call regardless of the other calls: null, or an outcome of `sponsors_pay`.
 CREATE OR REPLACE FUNCTION sponsors_refusal_of(
     of_sponsor bigint, of_policy bigint, of_number integer, quoted boolean, of_voucher text, credits bigint,
@@ -77,8 +128,8 @@ CREATE OR REPLACE FUNCTION sponsors_refusal_of(
     WHERE sponsor.id = of_sponsor AND policy.id = of_policy
 $$;
 
--- Holds the credits of these calls on their sponsors' accounts, which the caller has locked and found to have them, and
--- links each hold with its user's.
+-- Holds the credits of these calls on their sponsors' accounts, which the caller has locked and found to have them, counts
+-- them towards the sponsors' budgets, and links each hold with its user's.
 CREATE OR REPLACE FUNCTION sponsors_hold(calls jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     WITH call AS (
@@ -97,6 +148,13 @@ BEGIN
         INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
         SELECT call.sponsor_id, call.voucher, call.signer, paid.id
         FROM call JOIN paid ON paid.hold_id = call.hold_id WHERE call.voucher IS NOT NULL
+    ), budgeted AS (
+        UPDATE sponsors_budgetuse AS used SET credits = used.credits + part.credits
+        FROM (
+            SELECT call.sponsor_id, budget.scope, budget.begins, sum(call.sponsor_credits)::bigint AS credits
+            FROM call, LATERAL sponsors_budget_of(call.sponsor_id, call.now) AS budget GROUP BY 1, 2, 3
+        ) AS part
+        WHERE used.sponsor_id = part.sponsor_id AND used.scope = part.scope AND used.begins = part.begins
     )
     UPDATE credits_account AS account
     SET held = account.held + placed.credits, open_holds = account.open_holds + placed.calls
@@ -123,7 +181,7 @@ BEGIN
         SELECT FROM sponsors_requests(calls) AS call JOIN credits_account AS account ON account.id = call.account_id
         GROUP BY account.id HAVING sum(call.sponsor_credits) > min(account.balance - account.held)
                                 OR count(call.voucher) > count(DISTINCT call.voucher)
-    ) THEN
+    ) OR sponsors_exceed_budget(calls) THEN
         RETURN false;
     END IF;
     SELECT jsonb_agg(wanted) INTO parts FROM (
@@ -176,6 +234,7 @@ END $$;
 --   sponsor-frozen           staff have frozen the sponsor, or switched off the policy
 --   sponsor-policy-changed   the policy has a newer version, and no quote names this one
 --   sponsor-without-credits  the sponsor's account does not have the credits
+--   sponsor-budget           the sponsor's budget of the day or the month does not have them
 --   sponsor-voucher-used     another call has used the voucher
 CREATE OR REPLACE FUNCTION sponsors_pay(calls jsonb) RETURNS TABLE (place integer, outcome text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -185,6 +244,7 @@ BEGIN
     PERFORM FROM credits_account
     WHERE id IN (SELECT account_id FROM sponsors_requests(calls)) ORDER BY id FOR NO KEY UPDATE;
     -- Statements from here on see what others committed before they gave up the accounts.
+    PERFORM sponsors_begin_budgets(calls);
     IF sponsors_pay_together(calls) THEN
         RETURN QUERY SELECT (element ->> 'place')::integer, NULL::text FROM jsonb_array_elements(calls) AS element;
         RETURN;
@@ -200,6 +260,7 @@ BEGIN
             ),
             (SELECT 'sponsor-without-credits' FROM credits_account AS account
              WHERE account.id = call.account_id AND account.balance - account.held < call.sponsor_credits),
+            CASE WHEN sponsors_exceed_budget(jsonb_build_array(to_jsonb(call))) THEN 'sponsor-budget' END,
             sponsors_count_call(call.version, call.user_id, call.now, call.sponsor_credits)
         );
         IF outcome IS NULL THEN
@@ -209,7 +270,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Makes the usage of policies fit the sponsors' holds of these calls, which are named by their users' holds: an open hold
+-- Makes the usage of policies and budgets fit the sponsors' holds of these calls, which are named by their users' holds: an open hold
 -- counts whole, a captured one as captured, a released or withdrawn one not at all. The caller has locked the sponsors'
 -- accounts in an earlier statement. A repeat changes nothing. Usage that is lower than what is taken from it was tampered
 -- with: it stops at 0, because settlement must not depend on it, and the nightly comparison reports it.
@@ -229,6 +290,17 @@ CREATE OR REPLACE FUNCTION sponsors_recount(holds bigint[]) RETURNS void LANGUAG
                sum(wanted.calls - wanted.counted_calls)::bigint AS calls
         FROM wanted, LATERAL sponsors_parts_of(wanted.version_id, wanted.user_id, wanted.accepted_at) AS part
         GROUP BY 1, 2, 3, 4
+    ), budgeted AS (
+        UPDATE sponsors_budgetuse AS used SET credits = greatest(0, used.credits + part.credits)
+        FROM (
+            SELECT policy.sponsor_id, period.scope, period.begins,
+                   sum(wanted.credits - wanted.counted_credits)::bigint AS credits
+            FROM wanted JOIN sponsors_policyversion AS version ON version.id = wanted.version_id
+            JOIN sponsors_policy AS policy ON policy.id = version.policy_id,
+                 LATERAL sponsors_periods_of(wanted.accepted_at) AS period
+            GROUP BY 1, 2, 3
+        ) AS part
+        WHERE used.sponsor_id = part.sponsor_id AND used.scope = part.scope AND used.begins = part.begins
     )
     UPDATE sponsors_usage AS usage
     SET credits = greatest(0, usage.credits + moved.credits), calls = greatest(0, usage.calls + moved.calls)

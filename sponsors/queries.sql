@@ -6,7 +6,11 @@ SELECT call.place, sponsor.slug, sponsor.is_frozen, account.balance - account.he
        (SELECT jsonb_object_agg(usage.scope, jsonb_build_array(usage.credits, usage.calls))
         FROM sponsors_parts_of(terms.id, call.user_id, call.now) AS part
         JOIN sponsors_usage AS usage ON usage.policy_id = part.policy_id AND usage.scope = part.scope
-             AND usage.user_number = part.user_number AND usage.begins = part.begins)
+             AND usage.user_number = part.user_number AND usage.begins = part.begins),
+       (SELECT jsonb_agg(jsonb_build_array(budget.scope, budget.ends, budget.most_credits, coalesce(used.credits, 0)))
+        FROM sponsors_budget_of(sponsor.id, call.now) AS budget
+        LEFT JOIN sponsors_budgetuse AS used
+          ON used.sponsor_id = sponsor.id AND used.scope = budget.scope AND used.begins = budget.begins)
 FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
     place integer, slug text, version_id bigint, user_id bigint, profile text, now timestamptz
 )

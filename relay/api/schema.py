@@ -42,6 +42,7 @@ SPONSORED = (
     sponsors_errors.SponsorUnknown,
     sponsors_errors.SponsorFrozen,
     sponsors_errors.SponsorWithoutCredits,
+    sponsors_errors.SponsorBudgetUsed,
     sponsors_errors.SponsorBusy,
 )
 EXECUTE = problem_responses(

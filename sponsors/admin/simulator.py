@@ -23,9 +23,10 @@ from gateway.common.fields import SAFE_INTEGER_MAX, checksum
 from sponsors.models import Sponsor
 from sponsors.rules.calls import PROFILE, Action
 from sponsors.rules.choosing import Decision
+from sponsors.rules.functions import NotAFunction, selectors_of
 from sponsors.services.simulation import ImaginedCall, simulate
 
-_ACTION = re.compile(r"(profile|0x[0-9a-f]{40})(?:\s+(0x(?:[0-9a-f]{8})?))?", re.IGNORECASE)
+_ACTION = re.compile(r"(profile|0x[0-9a-f]{40})(?:\s+(.*))?", re.IGNORECASE)
 _GWEI = 10**9
 
 
@@ -42,7 +43,7 @@ class SimulationForm(forms.Form):
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
         help_text=(
             "The functions that are called, one per line: a contract's address or the word profile, then a selector "
-            "such as 0xa9059cbb, or nothing for a transfer of LYX."
+            "or a function such as transfer(address,uint256), or nothing for a transfer of LYX."
         ),
     )
     credits = forms.IntegerField(
@@ -82,8 +83,14 @@ def _action(line: str) -> Action:
     parts = _ACTION.fullmatch(line)
     if parts is None:
         raise ValidationError(f"“{line[:60]}” is not a contract followed by a selector.")
-    contract, function = parts[1].lower(), parts[2] or "0x"
-    return Action(contract if contract == PROFILE else checksum(contract), bytes.fromhex(function[2:]))
+    contract = parts[1].lower()
+    try:
+        (function,) = selectors_of(parts[2] or "")
+    except NotAFunction as error:
+        raise ValidationError(str(error)) from error
+    except ValueError as error:
+        raise ValidationError("Several functions have this name. Write the types too.") from error
+    return Action(contract if contract == PROFILE else checksum(contract), function)
 
 
 def _sentence(decision: Decision) -> str:

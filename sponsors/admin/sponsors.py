@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -15,7 +16,7 @@ from sponsors.admin.members import PUT_MEMBER
 from sponsors.admin.policies import PolicyInline
 from sponsors.admin.simulator import SimulatorPage
 from sponsors.models import Sponsor
-from sponsors.services import funding, policies
+from sponsors.services import budgets, funding, policies
 
 
 def _fund(row: Sponsor, decision: Decision) -> str:
@@ -104,12 +105,69 @@ END_DEFAULT = ReasonedAction(
 )
 
 
+class BudgetForm(ReasonForm):
+    """The budget."""
+
+    day = forms.IntegerField(
+        label="Credits a day",
+        min_value=1,
+        max_value=SAFE_INTEGER_MAX,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="UTC. Leave both empty to end the budget; staff then decide about each policy.",
+    )
+    month = forms.IntegerField(
+        label="Credits a month",
+        min_value=1,
+        max_value=SAFE_INTEGER_MAX,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="UTC.",
+    )
+    field_order = ("day", "month", "reason")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse half a budget."""
+        fields: dict[str, Any] = super().clean() or {}
+        if (fields.get("day") is None) != (fields.get("month") is None):
+            raise ValidationError("A budget has both parts, or none.")
+        return fields
+
+
+def _set_budget(row: Sponsor, decision: Decision) -> str:
+    approval = budgets.request(
+        sponsor=row,
+        day=decision.inputs["day"],
+        month=decision.inputs["month"],
+        key=decision.key(row),
+        actor=decision.actor,
+        reason=decision.reason,
+    )
+    return approvals.outcome_of(approval, "The budget was set.")
+
+
+SET_BUDGET = ReasonedAction(
+    name="set_budget",
+    label="Set the budget",
+    permission=budgets.SET_BUDGET.asks,
+    effect=lambda row: (
+        f"{row.name} pays at most this in a day and a month. Its owners change its policies and signers alone."
+    ),
+    run=_set_budget,
+    form=BudgetForm,
+    kind=budgets.SET_BUDGET,
+    initial=lambda rows: (
+        {"day": rows[0].day_credits, "month": rows[0].month_credits} if len(rows) == 1 else {}
+    ),
+)
+
+
 @admin.register(Sponsor)
 class SponsorAdmin(SimulatorPage):
     """Sponsors with their credits."""
 
     list_display = ("slug", "name", "is_frozen", "is_default", "balance", "available", "created_at")
-    list_select_related = ("credit_account",)
+    list_select_related = ("credit_account", "opened_by")
     search_fields = ("slug__exact",)
     readonly_fields = (
         "is_frozen",
@@ -117,10 +175,13 @@ class SponsorAdmin(SimulatorPage):
         "balance",
         "available",
         "alarm_credits",
+        "day_credits",
+        "month_credits",
+        "opened_by",
         "created_at",
     )
     ordering = ("slug",)
-    staff_actions = (FUND, PUT_MEMBER, SET_ALARM, FREEZE, THAW, MAKE_DEFAULT, END_DEFAULT)
+    staff_actions = (FUND, SET_BUDGET, PUT_MEMBER, SET_ALARM, FREEZE, THAW, MAKE_DEFAULT, END_DEFAULT)
     inlines = (PolicyInline,)
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:

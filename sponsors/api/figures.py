@@ -22,10 +22,11 @@ from gateway.common.http import PRIVATE
 from gateway.common.problems import problem_responses
 from gateway.web.serializers import AddressField, rendered
 from sponsors.api.access import FAULTS, SponsorViewSet
-from sponsors.models import ProfileRule
+from sponsors.models import ProfileRule, Sponsor
 from sponsors.queries.figures import (
     MOST_USERS,
     PolicyFigures,
+    budget_of,
     burn_rate_of,
     policies_of,
     refusals_of,
@@ -36,6 +37,13 @@ from sponsors.rules.rights import Right
 
 _FAULTS = problem_responses(InvalidRequest, *FAULTS)
 _USUAL_DAYS, _MOST_DAYS = 30, 90
+
+
+class BudgetSerializer(serializers.Serializer[Any]):
+    period = serializers.ChoiceField(choices=["day", "month"])
+    limit = serializers.IntegerField()
+    used = serializers.IntegerField(help_text="Credits charged, or held by calls in progress.")
+    resets = serializers.DateTimeField()
 
 
 class OverviewSerializer(serializers.Serializer[Any]):
@@ -50,6 +58,13 @@ class OverviewSerializer(serializers.Serializer[Any]):
     balance = serializers.IntegerField(help_text="All credits, including those that are held.")
     held = serializers.IntegerField(help_text="Credits set aside for calls in progress.")
     available = serializers.IntegerField(help_text="Credits available for the next call.")
+    budget = BudgetSerializer(
+        many=True,
+        help_text="The most that all policies together pay in a day and a month (UTC). Empty: no budget.",
+    )
+    mayChangePolicies = serializers.BooleanField(
+        help_text="Also signers of vouchers: you own the sponsor, and it has a budget."
+    )
     dailyUse = serializers.IntegerField(help_text="Credits per day, averaged over the last 14 days.")
     daysLeft = serializers.IntegerField(
         allow_null=True, help_text="For how many whole days the credits last at this rate; null without use."
@@ -199,6 +214,8 @@ class FiguresViewSet(SponsorViewSet):
             "balance": account.balance,
             "held": account.held,
             "available": account.available,
+            "budget": budget_of(sponsor, now=clock.now()),
+            "mayChangePolicies": sponsor.has_budget and Right.OWN in self.access.rights,
             "dailyUse": rate.daily_use,
             "daysLeft": rate.days_left,
         }
@@ -208,13 +225,13 @@ class FiguresViewSet(SponsorViewSet):
         operation_id="sponsorPolicies",
         tags=["sponsors"],
         summary="List a sponsor's policies with their usage",
-        description="Terms are never edited: the operator's staff add a new version, which a second person approves.",
+        description="Terms are never edited: each change is a new version. Two members of the operator's staff add "
+        "it, or an owner of a sponsor with a budget.",
         responses={200: PoliciesSerializer, **_FAULTS},
     )
     @action(detail=False)
     def policies(self, request: Request, name: str) -> Response:
-        rows = [_policy(row) for row in policies_of(self.access.sponsor, now=clock.now())]
-        return Response(rendered(PoliciesSerializer, {"policies": rows}), headers=PRIVATE)
+        return Response(policies_body(self.access.sponsor), headers=PRIVATE)
 
     @extend_schema(
         operation_id="sponsorSpend",
@@ -244,6 +261,12 @@ class FiguresViewSet(SponsorViewSet):
         rows = refusals_of(self.access.sponsor, since=since)
         refusals = [{"rule": rule, "requests": number} for rule, number in rows]
         return Response(rendered(RefusalsSerializer, {"refusals": refusals}), headers=PRIVATE)
+
+
+def policies_body(sponsor: Sponsor) -> dict[str, Any]:
+    """Return the response with the sponsor's policies."""
+    rows = [_policy(row) for row in policies_of(sponsor, now=clock.now())]
+    return rendered(PoliciesSerializer, {"policies": rows})
 
 
 def _policy(row: PolicyFigures) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """
 Endpoints for the members of sponsors.
 
-GET /api/sponsors: the sponsors of the signed-in profile.
+GET and POST /api/sponsors: the sponsors of the signed-in profile, and opening one.
 GET and PUT /api/sponsors/{name}/members, DELETE /api/sponsors/{name}/members/{address}: the members of one.
 PUT and DELETE /api/sponsors/{name}/members/{id}: a member, also one without a profile.
 """
 
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -15,16 +16,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from gateway.common.errors import NotAuthenticated, WrongChecksum
+from gateway.common import clock
+from gateway.common.errors import NotAuthenticated, PermissionDenied, WrongChecksum
 from gateway.common.http import PRIVATE
 from gateway.common.problems import BODY_ERRORS, problem_responses
 from gateway.web.serializers import AddressField, BodySerializer, rendered
 from gateway.web.throttling import user_rate
 from sponsors.api.access import FAULTS, IsSignedInMember, MemberAuthentication, SponsorViewSet
-from sponsors.errors import LastOwner, MemberUnknown
+from sponsors.errors import (
+    LastOwner,
+    MemberUnknown,
+    OpeningsUsed,
+    SelfServiceOff,
+    SponsorNameTaken,
+    TooManySponsors,
+)
 from sponsors.models import Member
 from sponsors.rules.rights import Right
-from sponsors.services import members
+from sponsors.services import members, self_service
 from users.api.authentication import AccessTokenAuthentication, ProfileRequest
 
 _ROLES = "`viewer` reads everything, `manager` also manages keys and funds, `owner` also manages members."
@@ -42,8 +51,27 @@ class MembershipSerializer(serializers.Serializer[Any]):
     since = serializers.DateTimeField(source="created_at")
 
 
+class SelfServiceSerializer(serializers.Serializer[Any]):
+    """The sponsor that people open without the operator's staff."""
+
+    isOn = serializers.BooleanField(help_text="Whether the operator allows it.")
+    dayCredits = serializers.IntegerField(help_text="The budget of a new sponsor for a UTC day.")
+    monthCredits = serializers.IntegerField(help_text="The budget of a new sponsor for a UTC month.")
+
+
 class MembershipsSerializer(serializers.Serializer[Any]):
     sponsors = MembershipSerializer(many=True)
+    selfService = SelfServiceSerializer()
+
+
+class OpeningSerializer(BodySerializer):
+    """A new sponsor."""
+
+    name = serializers.RegexField(
+        r"^[a-z0-9](?:[a-z0-9-]{1,38}[a-z0-9])$",
+        help_text="Calls send it as `Relay-Sponsor`. It never changes: 3 to 40 small letters, digits and hyphens.",
+    )
+    displayName = serializers.CharField(max_length=80)
 
 
 class MemberSerializer(serializers.Serializer[Any]):
@@ -94,7 +122,8 @@ class MembershipViewSet(ViewSet):
                             "role": "owner",
                             "since": "2026-11-21T10:08:57.759Z",
                         }
-                    ]
+                    ],
+                    "selfService": {"isOn": True, "dayCredits": 5000, "monthCredits": 50_000},
                 },
                 response_only=True,
             )
@@ -102,8 +131,47 @@ class MembershipViewSet(ViewSet):
     )
     @action(detail=False, url_path="sponsors")
     def sponsors(self, request: ProfileRequest) -> Response:
+        return self._sponsors(request)
+
+    @extend_schema(
+        operation_id="openSponsor",
+        tags=["sponsors"],
+        summary="Open a sponsor",
+        description="You become its owner. It has no credits and no policies yet, and the budget of new sponsors, "
+        "within which you change its policies alone. Needs a profile.",
+        request=OpeningSerializer,
+        responses={
+            200: MembershipsSerializer,
+            **problem_responses(
+                *(*BODY_ERRORS, NotAuthenticated, PermissionDenied),
+                *(SelfServiceOff, TooManySponsors, OpeningsUsed, SponsorNameTaken),
+            ),
+        },
+        examples=[
+            OpenApiExample(
+                "A sponsor", value={"name": "my-dapp", "displayName": "My dApp"}, request_only=True
+            )
+        ],
+    )
+    @sponsors.mapping.post
+    def open(self, request: ProfileRequest) -> Response:
+        if request.user.profile_address is None:
+            raise PermissionDenied("Only the owner of a profile can open a sponsor.")
+        body = OpeningSerializer.read(request.data)
+        self_service.open_sponsor(
+            user=request.user, slug=body["name"], name=body["displayName"], now=clock.now()
+        )
+        return self._sponsors(request)
+
+    def _sponsors(self, request: ProfileRequest) -> Response:
         rows = Member.objects.filter(user=request.user).select_related("sponsor").order_by("sponsor__slug")
-        return Response(rendered(MembershipsSerializer, {"sponsors": rows}), headers=PRIVATE)
+        offer = {
+            "isOn": settings.SPONSOR_SELF_SERVICE,
+            "dayCredits": settings.SPONSOR_SELF_SERVICE_DAY_CREDITS,
+            "monthCredits": settings.SPONSOR_SELF_SERVICE_MONTH_CREDITS,
+        }
+        body = {"sponsors": rows, "selfService": offer}
+        return Response(rendered(MembershipsSerializer, body), headers=PRIVATE)
 
 
 class MemberViewSet(SponsorViewSet):

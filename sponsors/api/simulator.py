@@ -16,7 +16,6 @@ from gateway.common.problems import BODY_ERRORS, problem_responses
 from gateway.web.serializers import (
     AddressField,
     BodySerializer,
-    HexField,
     StrictIntegerField,
     Uint256Field,
     rendered,
@@ -24,6 +23,7 @@ from gateway.web.serializers import (
 from sponsors.api.access import FAULTS, SponsorViewSet
 from sponsors.rules.calls import PROFILE, Action
 from sponsors.rules.choosing import Decision
+from sponsors.rules.functions import NotAFunction, selectors_of
 from sponsors.rules.rights import Right
 from sponsors.services.simulation import ImaginedCall, simulate
 
@@ -44,14 +44,24 @@ class ActionSerializer(BodySerializer):
     """A contract and function that the call calls."""
 
     contract = ContractField(help_text="An address; `profile` for what the profile does to itself.")
-    function = HexField(
-        max_bytes=4, required=False, default=b"", help_text="The selector; `0x` for a transfer of LYX."
+    function = serializers.CharField(
+        max_length=20_000,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="A selector, a signature, the name of a well-known function with one form, or an entry of an ABI; "
+        "`0x` for a transfer of LYX.",
     )
 
-    def validate_function(self, value: bytes) -> bytes:
-        if len(value) not in (0, 4):
-            raise serializers.ValidationError("A selector has 4 bytes.")
-        return value
+    def validate_function(self, value: str) -> bytes:
+        """Return the selector."""
+        try:
+            found = selectors_of(value)
+        except NotAFunction as error:
+            raise serializers.ValidationError(str(error)) from error
+        if len(found) > 1:
+            raise serializers.ValidationError("Several functions have this name. Write the types too.")
+        return found[0]
 
 
 class SimulationSerializer(BodySerializer):

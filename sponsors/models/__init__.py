@@ -1,6 +1,6 @@
 """Sponsors: members and keys, policies and their usage."""
 
-from sponsors.models.members import ApiKey, Member, MemberSession, Sponsor
+from sponsors.models.members import ApiKey, BudgetUse, Member, MemberSession, Sponsor
 from sponsors.models.policies import (
     FOLLOWS,
     FUNCTIONS,
@@ -22,6 +22,7 @@ __all__ = [
     "FUNCTIONS",
     "PROFILE",
     "ApiKey",
+    "BudgetUse",
     "Member",
     "MemberSession",
     "Policy",

@@ -31,6 +31,21 @@ class Sponsor(models.Model):
         db_default=False,
         help_text="The default sponsor pays for calls of users without credits if no other sponsor does.",
     )
+    opened_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="opened_sponsors",
+        help_text="The person who opened it without staff.",
+    )
+    # A sponsor with a budget may change its policies alone. Both parts are set, or none.
+    day_credits = models.BigIntegerField(
+        null=True, editable=False, help_text="The budget of a UTC day, of all policies together."
+    )
+    month_credits = models.BigIntegerField(
+        null=True, editable=False, help_text="The budget of a UTC month, of all policies together."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -41,13 +56,50 @@ class Sponsor(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["is_default"], condition=Q(is_default=True), name="sponsors_sponsor_one_default"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(day_credits__isnull=True, month_credits__isnull=True)
+                | Q(
+                    day_credits__isnull=False,
+                    month_credits__isnull=False,
+                    day_credits__gte=1,
+                    month_credits__gte=1,
+                ),
+                name="sponsors_sponsor_budget",
+            ),
         ]
         # Calls name the sponsor by its slug, so a changed one would charge another sponsor.
         triggers: ClassVar[list[pgtrigger.Trigger]] = [pgtrigger.ReadOnly(name="slug_stays", fields=["slug"])]
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def has_budget(self) -> bool:
+        return self.day_credits is not None
+
+
+class BudgetUse(models.Model):
+    """Credits that count towards a sponsor's budget of a UTC day or month: captured, or held by calls in flight."""
+
+    class Scope(models.TextChoices):
+        DAY = "day"
+        MONTH = "month"
+
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="budget_use", db_index=False)
+    scope = models.CharField(max_length=5, choices=Scope)
+    begins = models.DateTimeField()
+    credits = models.BigIntegerField()
+
+    class Meta:
+        verbose_name_plural = "budget use"
+        constraints = [
+            models.UniqueConstraint(fields=["sponsor", "scope", "begins"], name="sponsors_budgetuse_once"),
+            models.CheckConstraint(condition=Q(credits__gte=0), name="sponsors_budgetuse_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} of sponsor {self.sponsor_id}"
 
 
 class Member(models.Model):

@@ -127,6 +127,10 @@ class PolicyVersion(models.Model):
     )
     window_credits = _limit("Maximum credits in each window.")
     campaign_credits = _limit("Maximum credits in total.")
+    # The owner who wrote the terms within the sponsor's budget. Null for terms that staff have approved.
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, editable=False, related_name="+", db_index=False
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -246,6 +250,8 @@ class RefusalCount(models.Model):
     day = models.DateField()
     rule = models.CharField(max_length=64, help_text="The code of the problem.")
     requests = models.BigIntegerField(default=0)
+    # [{"at", "policy", "detail", "profile", "contract", "hash"}], the newest ones first; bounded by the statement.
+    examples = models.JSONField(default=list, db_default=[], help_text="The newest of these requests.")
 
     class Meta:
         constraints = [
@@ -296,6 +302,10 @@ class VoucherSigner(models.Model):
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="signers", db_index=False)
     address = AddressField()
+    # The owner who added it to a sponsor with a budget. Null for signers that staff have approved.
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, editable=False, related_name="+", db_index=False
+    )
     created_at = models.DateTimeField(db_default=Now())
     removed_at = models.DateTimeField(null=True, editable=False)
 

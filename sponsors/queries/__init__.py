@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from gateway.common import db
 from gateway.common.statements import Statements
+from sponsors.errors import SponsorBudgetUsed, SponsorWithoutCredits
 from sponsors.models import Sponsor, UsedVoucher, VoucherSigner
-from sponsors.rules.policies import Holding, Limits, PolicyVersion, Profiles, Target, Usage
+from sponsors.rules.policies import Budget, Holding, Limits, PolicyVersion, Profiles, Target, Usage
 
 
 class _Sql(Statements, file=__file__):
@@ -38,6 +39,24 @@ class Offer:
     versions: list[PolicyVersion] = field(default_factory=list)
     usage: dict[int, Usage] = field(default_factory=dict)
     listed: set[int] = field(default_factory=set)
+    budget: Sequence[Budget] = ()
+
+    def require(self, credits: int) -> None:
+        """
+        Refuse credits that the sponsor cannot pay now.
+
+        Raises:
+            SponsorWithoutCredits: the account does not have them.
+            SponsorBudgetUsed: the budget of the day or the month does not have them.
+        """
+        if self.available < credits:
+            raise SponsorWithoutCredits(
+                f"The call may cost the sponsor {credits} credits, and {self.available} are available.",
+                sponsor=self.slug,
+            )
+        for part in self.budget:
+            if part.used + credits > part.limit:
+                raise SponsorBudgetUsed(part.refusal(credits), sponsor=self.slug, **part.members())
 
 
 class VoucherState(NamedTuple):
@@ -66,10 +85,12 @@ def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
         {**call._asdict(), "place": place, "now": call.now.isoformat()} for place, call in enumerate(calls)
     ]
     offers: list[Offer | None] = [None] * len(calls)
-    for place, slug, is_frozen, available, since, version, is_listed, used in db.all_rows(
+    for place, slug, is_frozen, available, since, version, is_listed, used, budget in db.all_rows(
         _Sql.offers, {"calls": json.dumps(wanted)}
     ):
-        offer = offers[place] = offers[place] or Offer(slug, is_frozen, available, since)
+        offer = offers[place] = offers[place] or Offer(
+            slug, is_frozen, available, since, budget=_budget(budget)
+        )
         # Django's cursor returns JSON columns as text.
         if version is not None:
             terms = _version(version)
@@ -109,6 +130,11 @@ def _version(text: str) -> PolicyVersion:
         ends_at=_time(row["ends_at"]),
         share_percent=row["share_percent"],
     )
+
+
+def _budget(text: str | None) -> Sequence[Budget]:
+    rows = json.loads(text) if text else ()
+    return [Budget(period, datetime.fromisoformat(ends), *numbers) for period, ends, *numbers in rows]
 
 
 def _unhex(text: str) -> bytes:

@@ -11,8 +11,9 @@ from django.utils.crypto import salted_hmac
 
 from credits.models import CreditEntry, EntrySource
 from credits.rules import USE_PERIOD, daily_use, days_left
+from gateway.common import db
 from sponsors.models import Policy, PolicyVersion, RefusalCount, Sponsor, SponsoredCall, Usage, UsageScope
-from sponsors.rules.policies import period_of
+from sponsors.rules.policies import Budget, period_of
 
 _CHARGES = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
 # How many users are listed, those with the highest spend first.
@@ -37,6 +38,21 @@ def burn_rate_of(sponsor: Sponsor, *, now: datetime) -> BurnRate:
     if sums["first"] is not None:
         use = daily_use(charged=-sums["sum"], since_first=now - sums["first"])
     return BurnRate(use, days_left(available=sponsor.credit_account.available, use=use))
+
+
+def budget_of(sponsor: Sponsor, *, now: datetime) -> list[Budget]:
+    """Return the sponsor's budget of the current day and month; nothing for a sponsor without one."""
+    rows = db.all_rows(_BUDGET, {"sponsor": sponsor.pk, "now": now})
+    return [Budget(*row) for row in rows]
+
+
+_BUDGET = """
+SELECT budget.scope, budget.ends, budget.most_credits, coalesce(used.credits, 0)
+FROM sponsors_budget_of(%(sponsor)s::bigint, %(now)s::timestamptz) AS budget
+LEFT JOIN sponsors_budgetuse AS used
+  ON used.sponsor_id = %(sponsor)s AND used.scope = budget.scope AND used.begins = budget.begins
+ORDER BY budget.ends
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sponsors.errors import PolicyRefused
 from sponsors.rules.calls import Action
@@ -180,6 +180,26 @@ class Facts:
     voucher: Voucher | None = None
     voucher_fault: PolicyRefused | None = None
     responses: Mapping[Question, OutsideResponse | None] = field(default_factory=dict)
+
+
+class Budget(NamedTuple):
+    """The most that all policies of a sponsor pay in its UTC day or month, and how much of it is used, in credits."""
+
+    period: str
+    resets: datetime
+    limit: int
+    used: int
+
+    def refusal(self, credits: int) -> str:
+        """Return why the budget does not have these credits, as a sentence."""
+        left = max(0, self.limit - self.used)
+        return f"The sponsor pays {self.limit} credits a {self.period}; {left} are left, and {credits} are needed."
+
+    def members(self) -> dict[str, Any]:
+        """Return the budget as members of the problem document."""
+        left = max(0, self.limit - self.used)
+        resets = self.resets.isoformat()
+        return {"period": self.period, "limit": self.limit, "used": self.used, "resets": resets, "fits": left}
 
 
 class Period(NamedTuple):

@@ -4,8 +4,21 @@ WITH version AS (
     SELECT id, concat_ws(' ', 'policy', policy_id, profiles, share_percent, call_credits) AS terms,
            concat_ws('/', coalesce(user_day_credits::text, '-'), coalesce(user_credits::text, '-'),
                      coalesce(user_calls::text, '-'), coalesce(window_seconds::text, '-'),
-                     coalesce(window_credits::text, '-'), coalesce(campaign_credits::text, '-')) AS limits
+                     coalesce(window_credits::text, '-'), coalesce(campaign_credits::text, '-')) AS limits,
+           created_by_id
     FROM sponsors_policyversion
+), written AS (
+    SELECT type.model, log.object_id, log.user_id, substring(log.change_message FROM '"(?:terms|address)": \["", "([^"]*)"\]') AS value
+    FROM django_admin_log AS log JOIN django_content_type AS type ON type.id = log.content_type_id
+    WHERE type.app_label = 'sponsors' AND log.change_message ~ '"action": "(write terms|add a signer)",'
+), budgeted AS (
+    SELECT DISTINCT ON (approval.object_id) approval.object_id, approval.payload ->> 'budget' AS budget
+    FROM @carried_out@ AS approval WHERE approval.kind = 'set_sponsor_budget'
+    ORDER BY approval.object_id, approval.decided_at DESC, approval.id DESC
+), opened AS (
+    SELECT log.object_id, log.user_id, substring(log.change_message FROM '"budget": \["", "([0-9/]*)"\]') AS budget
+    FROM django_admin_log AS log JOIN django_content_type AS type ON type.id = log.content_type_id
+    WHERE type.app_label = 'sponsors' AND type.model = 'sponsor' AND log.change_message LIKE '%"action": "open a sponsor",%'
 ), approved AS (
     SELECT kind, made_id, payload -> 'values' AS terms FROM @carried_out@ AS approval
     WHERE kind IN ('add_policy_version', 'add_voucher_signer', 'add_verifier')
@@ -37,14 +50,36 @@ FROM version LEFT JOIN (
                      coalesce(terms ->> 'window_credits', '-'), coalesce(terms ->> 'campaign_credits', '-')) AS limits
     FROM approved WHERE kind = 'add_policy_version'
 ) AS approval ON approval.made_id = version.id::text
-WHERE (version.terms, version.limits) IS DISTINCT FROM (approval.terms, approval.limits)
+WHERE version.created_by_id IS NULL
+  AND (version.terms, version.limits) IS DISTINCT FROM (approval.terms, approval.limits)
+UNION ALL
+SELECT 'terms of an owner are those in the audit log', version.terms || ' ' || version.limits,
+       coalesce(written.value, 'nothing'), jsonb_build_object('policy version', version.id::text)
+FROM version LEFT JOIN written
+    ON written.model = 'policyversion' AND written.object_id = version.id::text AND written.user_id = version.created_by_id
+WHERE version.created_by_id IS NOT NULL AND version.terms || ' ' || version.limits IS DISTINCT FROM written.value
+UNION ALL
+SELECT 'the budget of a sponsor is the approved one, or that of its opening',
+       coalesce(sponsor.day_credits || '/' || sponsor.month_credits, '-'),
+       coalesce(budgeted.budget, opened.budget, '-'), jsonb_build_object('sponsor', sponsor.id::text)
+FROM sponsors_sponsor AS sponsor
+LEFT JOIN budgeted ON budgeted.object_id = sponsor.id::text
+LEFT JOIN opened ON opened.object_id = sponsor.id::text AND opened.user_id = sponsor.opened_by_id
+WHERE coalesce(sponsor.day_credits || '/' || sponsor.month_credits, '-')
+    <> coalesce(budgeted.budget, opened.budget, '-')
 UNION ALL
 SELECT 'a voucher signer was approved', signer.address, coalesce(approval.terms ->> 'address', 'nothing'),
        jsonb_build_object('voucher signer', signer.id::text)
 FROM sponsors_vouchersigner AS signer
 LEFT JOIN approved AS approval ON approval.kind = 'add_voucher_signer' AND approval.made_id = signer.id::text
-WHERE (lower(signer.address), signer.sponsor_id::text)
+WHERE signer.created_by_id IS NULL AND (lower(signer.address), signer.sponsor_id::text)
     IS DISTINCT FROM (lower(approval.terms ->> 'address'), approval.terms ->> 'sponsor')
+UNION ALL
+SELECT 'a voucher signer of an owner is in the audit log', signer.address, coalesce(written.value, 'nothing'),
+       jsonb_build_object('voucher signer', signer.id::text)
+FROM sponsors_vouchersigner AS signer LEFT JOIN written
+    ON written.model = 'vouchersigner' AND written.object_id = signer.id::text AND written.user_id = signer.created_by_id
+WHERE signer.created_by_id IS NOT NULL AND signer.address IS DISTINCT FROM written.value
 UNION ALL
 SELECT 'a verifier was approved', verifier.url, coalesce(approval.terms ->> 'url', 'nothing'),
        jsonb_build_object('verifier', verifier.id::text)
@@ -65,6 +100,18 @@ FROM sponsors_usage AS usage FULL JOIN counted
      = (counted.policy_id, counted.scope, counted.user_number, counted.begins)
 WHERE coalesce(usage.credits, 0) <> coalesce(counted.credits, 0)
    OR coalesce(usage.calls, 0) <> coalesce(counted.calls, 0)
+UNION ALL
+SELECT 'budget use is what the calls of the sponsor count', used.credits::text, counted.credits::text,
+       jsonb_build_object('sponsor', used.sponsor_id::text, 'period', used.scope || ' ' || used.begins)
+FROM sponsors_budgetuse AS used CROSS JOIN LATERAL (
+    SELECT coalesce(sum(call.counted_credits), 0) AS credits FROM sponsors_policy AS policy
+    JOIN sponsors_policyversion AS terms ON terms.policy_id = policy.id
+    JOIN sponsors_sponsoredcall AS call ON call.version_id = terms.id
+    JOIN LATERAL sponsors_periods_of(call.accepted_at) AS period
+      ON period.scope = used.scope AND period.begins = used.begins
+    WHERE policy.sponsor_id = used.sponsor_id
+) AS counted
+WHERE used.credits <> counted.credits
 UNION ALL
 SELECT 'a call counts what its hold takes', call.counted_credits || ' in ' || call.counted_calls,
        part.credits || ' in ' || part.calls, jsonb_build_object('sponsored call', call.id::text)

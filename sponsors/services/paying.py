@@ -17,7 +17,6 @@ from sponsors.errors import (
     PolicyRefused,
     SponsorFrozen,
     SponsorUnknown,
-    SponsorWithoutCredits,
     VoucherRefused,
     VoucherUsed,
 )
@@ -94,7 +93,7 @@ def payer_of(
     Return what the sponsor pays, or a question whose response its policies need; `responses` has those so far.
 
     Raises:
-        SponsorUnknown, SponsorFrozen, SponsorWithoutCredits: see `sponsors.errors`.
+        SponsorUnknown, SponsorFrozen, SponsorWithoutCredits, SponsorBudgetUsed: see `sponsors.errors`.
         PolicyRefused: no policy pays; the error is that of the rule.
     """
     if offer is None:
@@ -119,10 +118,7 @@ def payer_of(
     version = decision.paid_by
     if version is None:
         raise decision.error()
-    if offer.available < decision.sponsor_credits:
-        raise SponsorWithoutCredits(
-            "The sponsor's account has too few credits for this call.", sponsor=offer.slug
-        )
+    offer.require(decision.sponsor_credits)
     used = brought if version.profiles is Profiles.VOUCHED else _NO_VOUCHER
     reference = {
         "version": version.version_id,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sponsors.errors import SponsorFrozen, SponsorWithoutCredits
+from sponsors.errors import SponsorFrozen
 from sponsors.models import Sponsor
 from sponsors.queries import Wanted, offers_for
 from sponsors.rules.calls import Action
@@ -35,7 +35,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
     Return the decision that the relay would make now; store and count nothing. An unknown profile counts as new.
 
     Raises:
-        SponsorFrozen, SponsorWithoutCredits: as for a real call.
+        SponsorFrozen, SponsorWithoutCredits, SponsorBudgetUsed: as for a real call.
     """
     user = User.objects.filter(profile_address=call.profile).first()
     wanted = Wanted(sponsor.slug, None, user.pk if user else 0, call.profile, now)
@@ -56,11 +56,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
     )
     while (decision := decide(offer.versions, facts, offer.usage)).question is not None:
         responses[decision.question] = _response(decision.question, call)
-    if decision.sponsor_credits > offer.available:
-        raise SponsorWithoutCredits(
-            f"The call would cost the sponsor {decision.sponsor_credits} credits, and {offer.available} are available.",
-            sponsor=sponsor.slug,
-        )
+    offer.require(decision.sponsor_credits)
     return decision
 
 

@@ -9,6 +9,7 @@ from gateway.common.statements import Statements
 class _Sql(Statements, file=__file__):
     lock: str
     correct: str
+    correct_budgets: str
 
 
 @transaction.atomic
@@ -16,4 +17,4 @@ def correct() -> int:
     """Count the usage of all policies again from their calls, while new calls wait; return how many rows were wrong."""
     db.all_rows(_Sql.lock, {})
     # A statement of its own, so that it sees what others committed before they gave up the accounts.
-    return len(db.all_rows(_Sql.correct, {}))
+    return len(db.all_rows(_Sql.correct, {})) + len(db.all_rows(_Sql.correct_budgets, {}))

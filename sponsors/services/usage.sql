@@ -21,3 +21,14 @@ FROM counted FULL JOIN sponsors_usage AS stored
 WHERE (stored.credits, stored.calls) IS DISTINCT FROM (coalesce(counted.credits, 0), coalesce(counted.calls, 0))
 ON CONFLICT (policy_id, scope, user_number, begins) DO UPDATE SET credits = excluded.credits, calls = excluded.calls
 RETURNING id
+
+-- name: correct_budgets
+-- Forgets what budgets count, in the same transaction: the next call of each sponsor counts its calls again.
+DELETE FROM sponsors_budgetuse AS used WHERE used.credits <> (
+    SELECT coalesce(sum(call.counted_credits), 0) FROM sponsors_policy AS policy
+    JOIN sponsors_policyversion AS version ON version.policy_id = policy.id
+    JOIN sponsors_sponsoredcall AS call ON call.version_id = version.id
+    JOIN LATERAL sponsors_periods_of(call.accepted_at) AS period
+      ON period.scope = used.scope AND period.begins = used.begins
+    WHERE policy.sponsor_id = used.sponsor_id
+) RETURNING id

@@ -42,6 +42,7 @@ from sponsors.services import funding
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.earnings.ad_networks import new_reward, set_up
 from tests.factories import RelayerFactory, UserFactory, make, random_address
+from tests.sponsors.sponsorships import make_sponsor
 from tests.staff import approve, browser_of, confirm, confirmed, member, messages_of
 from users.models import Invitation, Phone, TrustedImplementation, User
 from users.services import staff
@@ -231,6 +232,13 @@ def _sponsor() -> Scene:
     )
 
 
+def _budget() -> Scene:
+    sponsor = make_sponsor(0)
+    changed = Sponsor.objects.filter(pk=sponsor.pk, day_credits=321)
+    ask = of_kind("set_sponsor_budget", sponsor, budget="321/4321", before="-")
+    return Scene(ask, changed.exists)
+
+
 def _credit_pack() -> Scene:
     pack = CreditPack.objects.order_by("pk")[0]
     changed = CreditPack.objects.filter(pk=pack.pk, bonus_credits=321)
@@ -369,6 +377,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "save_trusted_code": _trusted_code,
     "set_expiry": _expiry,
     "set_network_secret": _network("set_network_secret"),
+    "set_sponsor_budget": _budget,
 }
 # What carrying out a request makes, beside the row that it is about.
 MADE = {

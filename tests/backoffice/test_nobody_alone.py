@@ -44,7 +44,7 @@ pytestmark = pytest.mark.django_db
 # What these kinds do is done later, takes credits back, or moves none.
 _NOT_SEEN_AT_ONCE = {
     *("add_policy_version", "add_relayer", "add_verifier", "add_voucher_signer", "close_month"),
-    *("import_earnings", "mint_visit_link", "refund_payout"),
+    *("import_earnings", "mint_visit_link", "refund_payout", "set_sponsor_budget"),
 }
 # Offered only for rows that differ in several columns, or with rows below; they are tried too.
 _NEED_MORE = {

@@ -67,7 +67,7 @@ MATRIX = {
         ALL, add="fS", pages={"simulate": ALL},
         actions={
             "fund_sponsor": "sS", "put_member": "fS", "set_alarm": "fS", "freeze": "foS", "thaw": "foS",
-            "make_default": "fS", "end_default": "fS",
+            "make_default": "fS", "end_default": "fS", "set_budget": "fS",
         },
     ),
     "sponsors.Member": Row(ALL, actions={"remove_member": "fS"}),

@@ -21,6 +21,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("CreditAccount", "grant_modifier", "grant_modifier"),
     ("Sponsor", "pays nothing without credits and terms", "add: name, slug"),
     ("Sponsor", "fund_sponsor", "fund_sponsor"),
+    ("Sponsor", "set_sponsor_budget", "set_budget"),
     ("Sponsor", "stores nothing", "simulate"),
     ("Sponsor", "pays by approved terms only", "make_default", "end_default"),
     ("Sponsor", "stops, or resumes what was approved", "freeze", "thaw"),

@@ -95,7 +95,7 @@ def test_a_frozen_or_empty_sponsor_pays_for_nothing(staff: Client) -> None:
         make_policy(sponsor)
     Sponsor.objects.filter(pk=frozen.pk).update(is_frozen=True)
 
-    assert _asked(staff, empty)[0] == "The call would cost the sponsor 100 credits, and 99 are available."
+    assert _asked(staff, empty)[0] == "The call may cost the sponsor 100 credits, and 99 are available."
     assert _asked(staff, frozen)[0] == "The sponsor is frozen, so it pays for no calls."
 
 

@@ -121,6 +121,7 @@ ProblemCode: TypeAlias = Literal[
     "signature-value-not-zero",
     "signer-not-a-controller",
     "signer-unavailable",
+    "sponsor-budget",
     "sponsor-busy",
     "sponsor-ended",
     "sponsor-frozen",
@@ -141,13 +142,19 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-limit-window",
     "sponsor-mail-failed",
     "sponsor-member-unknown",
+    "sponsor-name-taken",
     "sponsor-no-mail",
     "sponsor-no-policy",
     "sponsor-not-started",
+    "sponsor-openings-used",
     "sponsor-profile",
+    "sponsor-self-service-off",
     "sponsor-session-ended",
     "sponsor-sign-in",
+    "sponsor-staff-decide",
     "sponsor-target",
+    "sponsor-terms",
+    "sponsor-too-many",
     "sponsor-too-many-keys",
     "sponsor-unknown",
     "sponsor-unreadable",
@@ -277,6 +284,13 @@ class Badge(TypedDict):
     credits_back_percent: float
     acceptable_credit_debt: int
     related_check_in_drops: int
+
+
+class Budget(TypedDict):
+    period: "PeriodEnum"
+    limit: int
+    used: int
+    resets: str
 
 
 class Calendar(TypedDict):
@@ -793,6 +807,7 @@ class Membership(TypedDict):
 
 class Memberships(TypedDict):
     sponsors: "list[Membership]"
+    selfService: "SelfService"
 
 
 class Modifier(TypedDict):
@@ -879,6 +894,13 @@ class NoticeEmailResponse(TypedDict):
     isAvailable: bool
 
 
+class OpeningRequest(TypedDict):
+    """A new sponsor."""
+
+    name: str
+    displayName: str
+
+
 class OtherSubscription(TypedDict):
     """Another live subscription. Amounts are in minor units, times in unix seconds."""
 
@@ -899,6 +921,8 @@ class Overview(TypedDict):
     balance: int
     held: int
     available: int
+    budget: "list[Budget]"
+    mayChangePolicies: bool
     dailyUse: int
     daysLeft: int | None
 
@@ -963,6 +987,8 @@ PausedReasonEnumOrEmpty: TypeAlias = Literal[
     "pack-changed",
     "",
 ]
+
+PeriodEnum: TypeAlias = Literal["day", "month"]
 
 
 class Policies(TypedDict):
@@ -1057,11 +1083,6 @@ class Problem(TypedDict):
 class ProfileResponse(TypedDict):
     name: str
     picture: str | None
-
-
-ProfilesEnum: TypeAlias = Literal[
-    "all", "listed", "new", "vouched", "holding", "followed", "follower", "verified"
-]
 
 
 class Proof(TypedDict):
@@ -1181,6 +1202,14 @@ class SavedCard(TypedDict):
 ScopesEnum: TypeAlias = Literal["read", "simulate", "manage"]
 
 
+class SelfService(TypedDict):
+    """The sponsor that people open without the operator's staff."""
+
+    isOn: bool
+    dayCredits: int
+    monthCredits: int
+
+
 class ServiceResponse(TypedDict):
     chainId: int
     currency: str
@@ -1211,6 +1240,23 @@ class SetupIntent(TypedDict):
     """The client secret with which the wallet captures a card."""
 
     clientSecret: str
+
+
+class Signer(TypedDict):
+    address: str
+    since: str
+
+
+class SignerRequestRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    address: str
+
+
+class Signers(TypedDict):
+    """The addresses whose vouchers are accepted."""
+
+    signers: "list[Signer]"
 
 
 class Simulated(TypedDict):
@@ -1354,6 +1400,12 @@ class SponsorWebhooks(TypedDict):
     webhooks: "list[SponsorWebhook]"
 
 
+class StateRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    isEnabled: bool
+
+
 StatusEnum: TypeAlias = Literal[
     "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
 ]
@@ -1415,6 +1467,13 @@ class Target(TypedDict):
     functions: list[str]
 
 
+class TargetRequestRequest(TypedDict):
+    """A contract, and its functions if not all."""
+
+    contract: str
+    functions: NotRequired[list[str]]
+
+
 class Terms(TypedDict):
     """
     A version of a policy; versions never change. Limits are in credits of the sponsor's part;
@@ -1425,7 +1484,7 @@ class Terms(TypedDict):
     startsAt: str | None
     endsAt: str | None
     targets: "list[Target]"
-    profiles: "ProfilesEnum"
+    profiles: "TermsProfilesEnum"
     listedProfiles: int
     newSince: str | None
     counterpart: str | None
@@ -1439,6 +1498,40 @@ class Terms(TypedDict):
     windowSeconds: int | None
     windowCredits: int | None
     campaignCredits: int | None
+
+
+TermsProfilesEnum: TypeAlias = Literal[
+    "all", "listed", "new", "vouched", "holding", "followed", "follower", "verified"
+]
+
+TermsRequestProfilesEnum: TypeAlias = Literal[
+    "all", "listed", "new", "vouched", "holding", "followed", "follower"
+]
+
+
+class TermsRequestRequest(TypedDict):
+    """
+    The terms of a policy. Limits are in credits of the sponsor's part; null: no limit but the
+    sponsor's budget.
+    """
+
+    targets: NotRequired["list[TargetRequestRequest]"]
+    profiles: NotRequired["TermsRequestProfilesEnum"]
+    listed: NotRequired[list[str]]
+    newSince: NotRequired[str | None]
+    counterpart: NotRequired[str | None]
+    leastBalance: NotRequired[str | None]
+    startsAt: NotRequired[str | None]
+    endsAt: NotRequired[str | None]
+    gasPriceCeilingWei: NotRequired[str | None]
+    sharePercent: NotRequired[int]
+    callCredits: int
+    userDayCredits: NotRequired[int | None]
+    userCredits: NotRequired[int | None]
+    userCalls: NotRequired[int | None]
+    windowSeconds: NotRequired[int | None]
+    windowCredits: NotRequired[int | None]
+    campaignCredits: NotRequired[int | None]
 
 
 class Timeline(TypedDict):

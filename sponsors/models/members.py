@@ -37,6 +37,7 @@ class Sponsor(models.Model):
         null=True,
         editable=False,
         related_name="opened_sponsors",
+        db_index=False,
         help_text="The person who opened it without staff.",
     )
     # A sponsor with a budget may change its policies alone. Both parts are set, or none.

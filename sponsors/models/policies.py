@@ -250,8 +250,6 @@ class RefusalCount(models.Model):
     day = models.DateField()
     rule = models.CharField(max_length=64, help_text="The code of the problem.")
     requests = models.BigIntegerField(default=0)
-    # [{"at", "policy", "detail", "profile", "contract", "hash"}], the newest ones first; bounded by the statement.
-    examples = models.JSONField(default=list, db_default=[], help_text="The newest of these requests.")
 
     class Meta:
         constraints = [

@@ -21,7 +21,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from gateway.common import db
-from gateway.common.db import violated_constraint
 from gateway.staff import audit
 from sponsors.errors import (
     OpeningsUsed,
@@ -76,7 +75,7 @@ def open_sponsor(*, user: User, slug: str, name: str, now: datetime) -> Sponsor:
         with transaction.atomic():
             funding.open_account(sponsor)
     except IntegrityError as error:
-        if violated_constraint(error) != "sponsors_sponsor_slug_key":
+        if db.violated_constraint(error) != "sponsors_sponsor_slug_key":
             raise
         raise SponsorNameTaken(f"A sponsor {slug} exists already.") from error
     budget = f"{sponsor.day_credits}/{sponsor.month_credits}"
@@ -99,13 +98,15 @@ def _require_place(user: User, now: datetime) -> None:
         raise OpeningsUsed("As many sponsors were opened today as the operator allows.", retry_after=wait)
 
 
-def require_budget(sponsor: Sponsor) -> None:
+def _lock_with_budget(sponsor: Sponsor) -> None:
     """
-    Refuse a change by an owner that staff decide.
+    Lock the sponsor until the transaction ends, for a change by an owner.
 
     Raises:
-        StaffDecide: the sponsor has no budget.
+        StaffDecide: the sponsor has no budget, so staff decide about the change.
     """
+    members.lock(sponsor)
+    sponsor.refresh_from_db(fields=["day_credits"])
     if not sponsor.has_budget:
         raise StaffDecide("Ask the operator's staff: two of them decide about policies without a budget.")
 
@@ -119,9 +120,7 @@ def save_terms(*, sponsor: Sponsor, name: str, terms: Mapping[str, Any], actor: 
         StaffDecide: the sponsor has no budget.
         TermsRefused: the terms contradict each other, or there are too many policies.
     """
-    members.lock(sponsor)
-    sponsor.refresh_from_db(fields=["day_credits"])
-    require_budget(sponsor)
+    _lock_with_budget(sponsor)
     policy = Policy.objects.filter(sponsor=sponsor, name=name).first() or _new_policy(sponsor, name)
     version = PolicyVersion(policy=policy, created_by=actor, **terms)
     try:
@@ -156,7 +155,9 @@ def switch(*, policy: Policy, is_enabled: bool, actor: User) -> None:
     Raises:
         StaffDecide: the sponsor has no budget, or staff have switched the policy off.
     """
-    require_budget(policy.sponsor)
+    _lock_with_budget(policy.sponsor)
+    # Staff who switch the policy off at this moment hold its row until their entry in the audit log is written.
+    Policy.objects.select_for_update(no_key=True).get(pk=policy.pk)
     if is_enabled and _is_off_by_staff(policy):
         raise StaffDecide("The operator's staff have switched the policy off. Ask them.")
     policies.enable(policy, is_enabled=is_enabled)
@@ -183,9 +184,7 @@ def add_signer(*, sponsor: Sponsor, address: str, actor: User) -> VoucherSigner:
         StaffDecide: the sponsor has no budget.
         TermsRefused: there are too many signers.
     """
-    members.lock(sponsor)
-    sponsor.refresh_from_db(fields=["day_credits"])
-    require_budget(sponsor)
+    _lock_with_budget(sponsor)
     active = VoucherSigner.objects.filter(sponsor=sponsor, removed_at=None)
     known = active.filter(address=address).first()
     if known is not None:

@@ -7,13 +7,15 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from django.db import IntegrityError
 from django.utils import timezone
 from pytest_django import Settings
 
 from credits.models import CreditAccount, EntrySource
 from credits.services import holds
 from gateway.common.errors import DomainError
-from gateway.staff import approvals
+from gateway.staff import approvals, audit
+from gateway.staff.models import ApprovalRequest
 from sponsors.errors import (
     OpeningsUsed,
     SelfServiceOff,
@@ -30,7 +32,7 @@ from tests.factories import UserFactory, random_address
 from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
 from tests.sponsors.test_paying_together import assert_agree, pay, pay_at_once
 from tests.staff import browser_of, confirm, everything, member
-from tests.threads import at_once
+from tests.threads import at_once, waits_for_this_transaction
 from users.errors import AccountBanned
 from users.models import User
 from users.services import bans
@@ -75,7 +77,7 @@ def test_a_profile_opens_as_many_as_it_may_however_many_tries_come_at_once(setti
     settings.SPONSOR_SELF_SERVICE_PER_PROFILE = most = random.randint(1, 3)
     settings.SPONSOR_SELF_SERVICE_PER_DAY = AT_ONCE
     user = UserFactory.create()
-    outcomes = at_once([partial(opened, user) for _ in range(16)])
+    outcomes = at_once([partial(opened, user) for _ in range(AT_ONCE)])
     assert sum(isinstance(one, Sponsor) for one in outcomes) == most
     assert {type(one) for one in outcomes} == {Sponsor, TooManySponsors}
     assert Sponsor.objects.count() == CreditAccount.objects.filter(sponsor__isnull=False).count() == most
@@ -85,7 +87,7 @@ def test_a_day_has_as_many_openings_as_the_operator_allows_for_all_profiles_toge
     settings: Settings,
 ) -> None:
     settings.SPONSOR_SELF_SERVICE_PER_DAY = most = random.randint(2, 9)
-    users = UserFactory.create_batch(24)
+    users = UserFactory.create_batch(AT_ONCE)
     outcomes = at_once([partial(opened, user) for user in users])
     assert sum(isinstance(one, Sponsor) for one in outcomes) == most
     refused = [one for one in outcomes if isinstance(one, DomainError)]
@@ -96,6 +98,20 @@ def test_a_day_has_as_many_openings_as_the_operator_allows_for_all_profiles_toge
     Sponsor.objects.update(created_at=timezone.now() - timedelta(hours=24, seconds=1))
     assert isinstance(
         opened(users[-1] if isinstance(outcomes[-1], DomainError) else UserFactory.create()), Sponsor
+    )
+
+
+def test_a_name_is_given_once_however_many_ask_for_it_at_once(settings: Settings) -> None:
+    settings.SPONSOR_SELF_SERVICE_PER_DAY = AT_ONCE + 1
+    name = f"s-{secrets.token_hex(6)}"
+    outcomes = at_once([partial(opened, user, name) for user in UserFactory.create_batch(AT_ONCE)])
+    assert sum(isinstance(one, Sponsor) for one in outcomes) == 1
+    assert {type(one) for one in outcomes} == {Sponsor, SponsorNameTaken}
+    assert (
+        Sponsor.objects.count()
+        == Member.objects.count()
+        == CreditAccount.objects.filter(user=None).count()
+        == 1
     )
 
 
@@ -247,12 +263,51 @@ def test_a_sponsor_has_a_bounded_number_of_policies_however_many_are_written_at_
     owner = UserFactory.create()
     sponsor = opened(owner)
     write = partial(self_service.save_terms, sponsor=sponsor, terms={"call_credits": 1}, actor=owner)
-    outcomes = at_once([partial(write, name=f"p-{place}") for place in range(16)])
+    outcomes = at_once([partial(write, name=f"p-{place}") for place in range(AT_ONCE)])
+    most = self_service.MOST_POLICIES
+    assert sum(isinstance(one, PolicyVersion) for one in outcomes) == most
     assert {type(one) for one in outcomes} == {PolicyVersion, TermsRefused}
-    assert Policy.objects.filter(sponsor=sponsor).count() == self_service.MOST_POLICIES
-    assert sorted(Policy.objects.values_list("position", flat=True)) == list(
-        range(self_service.MOST_POLICIES)
+    assert sorted(Policy.objects.values_list("position", flat=True)) == list(range(most))
+
+
+def test_a_sponsor_has_a_bounded_number_of_signers_however_many_are_added_at_once() -> None:
+    owner = UserFactory.create()
+    sponsor = opened(owner)
+    add = partial(self_service.add_signer, sponsor=sponsor, actor=owner)
+    outcomes = at_once([partial(add, address=random_address()) for _ in range(AT_ONCE)])
+    most = self_service.MOST_SIGNERS
+    assert sum(isinstance(one, VoucherSigner) for one in outcomes) == most
+    assert {type(one) for one in outcomes} == {VoucherSigner, TermsRefused}
+    assert VoucherSigner.objects.count() == most
+    # A removed one makes room.
+    self_service.remove_signer(signer=VoucherSigner.objects.earliest("pk"), actor=owner)
+    self_service.add_signer(sponsor=sponsor, address=random_address(), actor=owner)
+    assert VoucherSigner.objects.filter(removed_at=None).count() == most
+
+
+def test_an_owner_changes_nothing_alone_once_staff_have_ended_the_budget() -> None:
+    owner = UserFactory.create()
+    sponsor = opened(owner)
+    write = partial(
+        self_service.save_terms, sponsor=sponsor, name="x", terms={"call_credits": 1}, actor=owner
     )
+    policy = write().policy
+    policy.sponsor = sponsor
+    before: dict[str, object] = {}
+    changes: list[Callable[[], object]] = [
+        write,
+        partial(self_service.add_signer, sponsor=sponsor, address=random_address(), actor=owner),
+        partial(self_service.switch, policy=policy, is_enabled=False, actor=owner),
+    ]
+    for change in changes:
+        Sponsor.objects.filter(pk=sponsor.pk).update(day_credits=1, month_credits=1)
+        sponsor.refresh_from_db()
+        with waits_for_this_transaction(change) as waiting:
+            # A request has read the sponsor before its budget ended.
+            Sponsor.objects.filter(pk=sponsor.pk).update(day_credits=None, month_credits=None)
+            before = everything()
+        assert isinstance(waiting.result(), StaffDecide)
+        assert everything() == before
 
 
 def test_what_staff_have_switched_off_no_owner_switches_on() -> None:
@@ -266,6 +321,18 @@ def test_what_staff_have_switched_off_no_owner_switches_on() -> None:
         self_service.switch(policy=policy, is_enabled=True, actor=owner)
     assert not Policy.objects.get(pk=policy.pk).is_enabled
     assert rules() == []
+
+
+def test_an_owner_who_switches_a_policy_on_waits_for_staff_who_switch_it_off() -> None:
+    owner, staff = UserFactory.create(), member("operations")
+    sponsor = opened(owner)
+    policy = self_service.save_terms(sponsor=sponsor, name="x", terms={"call_credits": 1}, actor=owner).policy
+    switch_on = partial(self_service.switch, policy=policy, is_enabled=True, actor=owner)
+    with waits_for_this_transaction(switch_on) as waiting:
+        policies.enable(policy, is_enabled=False)
+        audit.record(actor=staff, row=policy, action="switch_off", reason="abuse")
+    assert isinstance(waiting.result(), StaffDecide)
+    assert not Policy.objects.get(pk=policy.pk).is_enabled
 
 
 def test_a_larger_budget_takes_two_members_of_staff() -> None:
@@ -282,6 +349,51 @@ def test_a_larger_budget_takes_two_members_of_staff() -> None:
     sponsor.refresh_from_db()
     assert (sponsor.day_credits, sponsor.month_credits) == (day, 20 * day)
     assert rules() == []
+
+
+def request_budget(sponsor: Sponsor, day: int | None, month: int | None) -> ApprovalRequest:
+    return budgets.request(
+        sponsor=sponsor, day=day, month=month, key=secrets.token_hex(8), actor=member("finance"), reason="x"
+    )
+
+
+def test_an_approval_does_not_undo_a_budget_that_was_set_after_its_request() -> None:
+    sponsor = opened(UserFactory.create())
+    first, second = request_budget(sponsor, 10**6, 10**7), request_budget(sponsor, 7, 70)
+    for request in (second, first):
+        approvals.approve(request_id=request.pk, actor=member("operations"), reason="agreed")
+    first.refresh_from_db()
+    sponsor.refresh_from_db()
+    assert first.status == ApprovalRequest.Status.OUTDATED
+    assert (sponsor.day_credits, sponsor.month_credits) == (7, 70)
+
+
+@pytest.mark.parametrize(("day", "month"), [(None, 5), (5, None), (0, 5), (5, 0), (-1, 5)])
+def test_half_a_budget_is_not_requested_and_not_stored(day: int | None, month: int | None) -> None:
+    sponsor = opened(UserFactory.create())
+    before = everything()
+    with pytest.raises(ValueError, match="two parts"):
+        request_budget(sponsor, day, month)
+    with pytest.raises(IntegrityError):
+        Sponsor.objects.filter(pk=sponsor.pk).update(day_credits=day, month_credits=month)
+    assert everything() == before
+
+
+def test_a_budget_that_staff_lower_and_raise_again_has_counted_the_calls_between() -> None:
+    sponsor = budgeted(day=100, month=1_000)
+    version = make_policy(sponsor)
+    assert pay(version, UserFactory.create(), 100) is None
+    approvals.approve(
+        request_id=request_budget(sponsor, None, None).pk, actor=member("operations"), reason="agreed"
+    )
+    assert pay(version, UserFactory.create(), 500) is None
+    sponsor.refresh_from_db()
+    approvals.approve(
+        request_id=request_budget(sponsor, 700, 1_000).pk, actor=member("operations"), reason="agreed"
+    )
+    assert pay(version, UserFactory.create(), 101) == "sponsor-budget"
+    assert pay(version, UserFactory.create(), 100) is None
+    assert counted(sponsor) == {"day": 700, "month": 700}
 
 
 # --- Bans, and owners who leave

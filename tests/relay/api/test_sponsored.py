@@ -1,8 +1,10 @@
 """Sponsors on the wire: headers of execute, members of prepare, of LSP-15's body and of the status."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.utils import timezone
 
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
@@ -67,6 +69,30 @@ def test_a_refusal_names_the_rule_and_the_policies(
     assert (response.body["limit"], response.body["fits"]) == (1, 1)
     assert (response.body["policy"], len(response.body["policies"])) == (version.policy.name, 1)
     assert all_rows() == before
+
+
+@pytest.mark.parametrize("period", ["day", "month"])
+def test_a_call_beyond_the_sponsors_budget_is_refused_with_what_fits_and_when(
+    wallet: Wallet, new_call: Callable[..., RelayCall], profile: Profile, sponsor: Sponsor, period: str
+) -> None:
+    limits = {"day_credits": 10**9, "month_credits": 10**9, f"{period}_credits": 1}
+    Sponsor.objects.filter(pk=sponsor.pk).update(**limits)
+    before = all_rows()
+    response = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
+    assert (response.status, response.body["code"]) == (402, "sponsor-budget")
+    shown = {name: response.body[name] for name in ("sponsor", "period", "limit", "used", "fits")}
+    assert shown == {"sponsor": sponsor.slug, "period": period, "limit": 1, "used": 0, "fits": 1}
+    now = timezone.now().astimezone(UTC)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    ends = {
+        "day": midnight + timedelta(days=1),
+        "month": (midnight.replace(day=28) + timedelta(days=4)).replace(day=1),
+    }
+    assert datetime.fromisoformat(response.body["resets"]) == ends[period]
+    assert all_rows() == before
+    draft = {"transaction": {"to": profile.controller.address}, "sponsor": sponsor.slug}
+    prepared = wallet.post("/api/relay/prepare", {**draft, "controller": profile.controller.address})
+    assert prepared.body["sponsorRefusal"]["code"] == "sponsor-budget"
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,12 @@ def test_what_a_card_pays_needs_a_profile(sponsor: Sponsor, invitee: Invitee) ->
     assert not CreditAccount.objects.filter(user=invitee.row.user).exists()
 
 
+def test_opening_a_sponsor_needs_a_profile(invitee: Invitee) -> None:
+    answer = invitee.asks("post", "/api/sponsors", name=f"s-{secrets.token_hex(6)}", displayName="x")
+    assert (answer.status, answer.body["code"]) == (403, "permission-denied")
+    assert Sponsor.objects.count() == 1
+
+
 def test_link_and_code_are_both_needed_and_work_once(sponsor: Sponsor, owner: User) -> None:
     person = Invitee(sponsor)
     code = person.is_invited(owner)

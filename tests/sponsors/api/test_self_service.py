@@ -1,5 +1,6 @@
 """A person opens a sponsor over HTTP, and its owner alone writes policies and signers within its budget."""
 
+import json
 import random
 import secrets
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from pytest_django import Settings
 
+from devstack.services.stack import Services
 from gateway.common import clock
 from sponsors.models import Member, Policy, PolicyVersion, Sponsor, VoucherSigner
 from tests.database import rows_of
@@ -17,6 +19,11 @@ from tests.sponsors.sponsorships import make_policy, make_sponsor
 from users.models import User
 
 pytestmark = pytest.mark.django_db
+
+
+def _entries(first: int, count: int) -> str:
+    functions = ({"type": "function", "name": f"f{one}", "inputs": []} for one in range(first, first + count))
+    return json.dumps(list(functions))
 
 
 def terms_stored() -> dict[str, Any]:
@@ -101,6 +108,14 @@ def test_an_owner_adds_and_removes_the_signer_of_vouchers() -> None:
         ({"targets": [{"contract": "profile", "functions": ["frobnicate"]}]}, 400, "invalid-request"),
         ({"profiles": "new"}, 422, "sponsor-terms"),
         ({"windowCredits": 5}, 422, "sponsor-terms"),
+        ({"targets": [{"contract": "profile"}] * 21}, 400, "invalid-request"),
+        ({"targets": [{"contract": "profile", "functions": ["0x"] * 51}]}, 400, "invalid-request"),
+        (
+            {"targets": [{"contract": "profile", "functions": [_entries(0, 50), _entries(50, 1)]}]},
+            400,
+            "invalid-request",
+        ),
+        ({"profiles": "listed", "listed": [f"0x{one:040x}" for one in range(201)]}, 400, "invalid-request"),
     ],
 )
 def test_impossible_terms_store_nothing(change: dict[str, object], status: int, code: str) -> None:
@@ -110,6 +125,19 @@ def test_impossible_terms_store_nothing(change: dict[str, object], status: int, 
     response = call(owner, "put", f"{path}/policies/x", **({"callCredits": 5} | change))
     assert (response.status, response.body["code"]) == (status, code)
     assert terms_stored() == before
+
+
+def test_a_person_writes_as_many_versions_a_day_as_the_rate_allows(
+    services: Services, settings: Settings
+) -> None:
+    settings.SPONSOR_TERMS_RATE = "2/day"
+    owner = UserFactory.create()
+    path = opened(owner)
+    answers = [call(owner, "put", f"{path}/policies/x", callCredits=5).status for _ in range(2)]
+    answers.append(call(owner, "put", f"{path}/policies/x/state", isEnabled=False).status)
+    assert answers == [200, 200, 429]
+    assert PolicyVersion.objects.count() == 2
+    assert Policy.objects.get().is_enabled
 
 
 @pytest.mark.parametrize("role", ["viewer", "manager"])

@@ -21,7 +21,8 @@ def request(
         RequestConflict: the key names another request.
         ValueError: only one part is given, or a part is below 1.
     """
-    if (day is None) != (month is None) or min(day or 1, month or 1) < 1:
+    parts = [part for part in (day, month) if part is not None]
+    if len(parts) == 1 or any(part < 1 for part in parts):
         raise ValueError("a budget has two parts, each of at least one credit")
     return approvals.ask(
         kind=SET_BUDGET,

@@ -50,16 +50,21 @@ def account(request: HttpRequest) -> HttpResponse:
 @only_methods("GET", "HEAD")
 def sponsor(request: HttpRequest) -> HttpResponse:
     """Return the page of sponsors' members."""
-    return _shell(request, "portal/sponsor.html", first_section="sponsor-overview")
+    return _shell(
+        request,
+        "portal/sponsor.html",
+        first_section="sponsor-overview",
+        self_service=settings.SPONSOR_SELF_SERVICE,
+    )
 
 
-def _shell(request: HttpRequest, template: str, *, first_section: str) -> HttpResponse:
+def _shell(request: HttpRequest, template: str, *, first_section: str, **own: Any) -> HttpResponse:
     language = brand.language_of(request)
     version = _version_of(language)
     catalogue = f"/account/words/{language}.{version}.js" if version else ""
     modules = [f"portal/{name}.js" for name in (*_FIRST_MODULES, first_section)]
-    own = {"dev_extension": settings.DEV_EXTENSION_FILE, "modules": modules, "catalogue": catalogue}
-    return _page(request, template, **own)
+    shell = {"dev_extension": settings.DEV_EXTENSION_FILE, "modules": modules, "catalogue": catalogue}
+    return _page(request, template, **shell, **own)
 
 
 def _page(request: HttpRequest, template: str, **own: Any) -> HttpResponse:

@@ -71,12 +71,19 @@ async function signedOut(text) {
   Session.forget();
   at("sections").hidden = true;
   at("who").replaceChildren();
+  introduce(true);
   const { chooseWallet } = await import("./sign-in.js");
   show(
     ...(await chooseWallet({ signIn, report, reason: text })),
     ...(other ? [other.signInForm({ enter: entered, report })] : []),
   );
   at("main").focus();
+}
+
+/** Show what the page is for, where the template says it, to those who are signed out. */
+function introduce(isShown) {
+  const intro = at("intro");
+  if (intro) intro.hidden = !isShown;
 }
 
 /** Show the page with a session that another way to sign in has begun. */
@@ -163,6 +170,7 @@ function asked() {
 
 async function enter() {
   const links = Object.entries(sections).map(([name, [title]]) => h("a", { href: `#${name}` }, title));
+  introduce(false);
   at("sections").replaceChildren(...links);
   at("sections").hidden = false;
   const leave = actionButton(t("Sign out"), () => session.end().then(() => signedOut("")), report, {

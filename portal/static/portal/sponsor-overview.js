@@ -3,7 +3,7 @@
 import { actionButton, actions, field, h, panel, quiet, table } from "./dom.js";
 import { bars, monthOf } from "./plot.js";
 import { RULES } from "./sponsor-words.js";
-import { credits, number, t, tn } from "./text.js";
+import { credits, dateTime, number, t, tn } from "./text.js";
 import { nameOf } from "./words.js";
 
 const DAYS = 30;
@@ -21,7 +21,7 @@ export async function show(context) {
   draw(spent(spend), refused(refusals), files(context));
 }
 
-function balance({ name, displayName, isFrozen, available, held, dailyUse, daysLeft }) {
+function balance({ name, displayName, isFrozen, available, held, budget, dailyUse, daysLeft }) {
   const fact = (...content) => h("li", {}, ...content);
   return h(
     "section",
@@ -40,6 +40,7 @@ function balance({ name, displayName, isFrozen, available, held, dailyUse, daysL
       { class: "facts" },
       held > 0 &&
         fact(t("{credits} more are held for transactions in progress.", { credits: credits(held) })),
+      budget.map(({ period, ...part }) => fact(BUDGETS[period](shownIn(part)))),
       fact(
         t("To use this sponsor, send the header"),
         " ",
@@ -50,6 +51,16 @@ function balance({ name, displayName, isFrozen, available, held, dailyUse, daysL
     ),
   );
 }
+
+const BUDGETS = {
+  day: (values) => t("Budget of a day: {used} of {limit} used, until {time}.", values),
+  month: (values) => t("Budget of a month: {used} of {limit} used, until {time}.", values),
+};
+const shownIn = ({ used, limit, resets }) => ({
+  used: number(used),
+  limit: credits(limit),
+  time: dateTime(resets),
+});
 
 function lasts(daysLeft, use) {
   if (daysLeft === null) return t("This sponsor paid for no call in the last 14 days.");

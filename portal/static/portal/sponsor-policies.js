@@ -1,35 +1,58 @@
 // A sponsor's policies with their limits and use, and a question: would it pay for this call?
 
-import { definitions, explorerLink, field, form, h, panel, quiet } from "./dom.js";
+import {
+  actionButton,
+  actions,
+  definitions,
+  explorerLink,
+  field,
+  form,
+  h,
+  panel,
+  quiet,
+  table,
+} from "./dom.js";
+import { saveTerms, termsFault, termsFields } from "./sponsor-terms.js";
 import { RULES } from "./sponsor-words.js";
-import { credits, dateTime, lasting, number, percent, t, tn } from "./text.js";
+import { credits, date, dateTime, lasting, number, percent, t, tn } from "./text.js";
 import { nameOf } from "./words.js";
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
-const ACTION = /^(profile|0x[0-9a-f]{40})(?:\s+(0x(?:[0-9a-f]{8})?))?$/i;
+const ACTION = /^(profile|0x[0-9a-f]{40})(?:\s+(.+))?$/i;
 const GWEI = 1_000_000_000n;
 
 export async function show(context) {
   const { session, path, draw } = context;
-  const [{ policies }, service] = await Promise.all([session.get(`${path}/policies`), context.service]);
+  const [{ policies }, { mayChangePolicies }, { signers }, service] = await Promise.all([
+    session.get(`${path}/policies`),
+    session.get(`${path}/overview`),
+    session.get(`${path}/signers`),
+    context.service,
+  ]);
   draw(
     panel(
       t("Policies"),
       h(
         "p",
         {},
-        t(
-          "The first policy that fits a call pays for it. To change its terms, ask the operator's staff: they add a new version, which a second person approves.",
-        ),
+        t("The first policy that fits a call pays for it."),
+        " ",
+        mayChangePolicies
+          ? t("Changes apply to the next call.")
+          : t(
+              "Owners change the terms of a sponsor with a budget. For another one, ask the operator's staff: they add a new version, which a second person approves.",
+            ),
       ),
       !policies.length && quiet(t("This sponsor has no policy yet, so it pays for nothing.")),
-      policies.map((policy) => shown(policy, service)),
+      policies.map((policy) => shown(policy, service, mayChangePolicies && context)),
     ),
+    mayChangePolicies && change(context),
+    mayChangePolicies && signersOf(signers, service, context),
     simulator(policies, context),
   );
 }
 
-function shown({ name, isEnabled, terms, use }, service) {
+function shown({ name, isEnabled, terms, use }, service, owned) {
   const state = !isEnabled
     ? t("switched off")
     : terms
@@ -41,6 +64,58 @@ function shown({ name, isEnabled, terms, use }, service) {
     h("h3", {}, name, " ", h("small", { class: isEnabled && terms ? "quiet" : "bad" }, state)),
     terms && used(name, terms, use),
     terms && definitions(...paid(terms, service), ...limits(terms)),
+    owned && actions(switched(name, isEnabled, owned)),
+  );
+}
+
+function switched(name, isEnabled, { session, path, again, report }) {
+  const change = async () => {
+    await session.put(`${path}/policies/${name}/state`, { isEnabled: !isEnabled });
+    await again();
+  };
+  return actionButton(isEnabled ? t("Switch off") : t("Switch on"), change, report, { kind: "plain small" });
+}
+
+function change(context) {
+  const save = async (values) => {
+    await saveTerms(values, context);
+    await context.again();
+    context.report(t("Saved."));
+  };
+  return panel(
+    t("Add or change a policy"),
+    form(
+      { button: t("Save the terms"), checks: termsFault, action: save, report: context.report },
+      ...termsFields({ named: true }),
+    ),
+    quiet(
+      h("a", { href: "/docs/sponsors#open-one" }, t("All terms that a policy can have, for your server")),
+    ),
+  );
+}
+
+function signersOf(signers, service, { session, path, again, report }) {
+  const remove = async ({ address }) => {
+    await session.delete(`${path}/signers/${address}`);
+    await again();
+  };
+  return (
+    signers.length > 0 &&
+    panel(
+      t("Keys that sign vouchers"),
+      table(
+        t("Keys that sign vouchers"),
+        [
+          { label: t("Address"), cell: ({ address }) => explorerLink(service, "address", address) },
+          { label: t("Since"), cell: ({ since }) => date(since) },
+          {
+            label: t("Change"),
+            cell: (row) => actionButton(t("Remove"), () => remove(row), report, { kind: "plain small" }),
+          },
+        ],
+        signers,
+      ),
+    )
   );
 }
 
@@ -157,9 +232,9 @@ function simulator(policies, { session, path, report }) {
       ),
       field(
         t("Functions that it calls"),
-        h("textarea", { name: "actions", rows: 3, placeholder: "0x… 0x760d9bba" }),
+        h("textarea", { name: "actions", rows: 3, placeholder: "0x… transfer(address,uint256)" }),
         t(
-          "One per line: a contract's address or the word profile, then a selector such as 0x760d9bba, or nothing for a transfer.",
+          "One per line: a contract's address or the word profile, then a signature such as transfer(address,uint256), a selector, or nothing for a transfer.",
         ),
       ),
       field(
@@ -192,13 +267,13 @@ const lines = (text) =>
 
 function actionOf(line) {
   const [, contract, called = "0x"] = ACTION.exec(line);
-  return { contract: contract.toLowerCase(), function: called.toLowerCase() };
+  return { contract: contract.toLowerCase(), function: called };
 }
 
 function faultOf({ profile, actions, credits: cost, gasPrice }) {
   if (!ADDRESS.test(profile.trim())) return t("Enter an address: 0x and 40 more characters.");
   if (!lines(actions).length || !lines(actions).every((line) => ACTION.test(line)))
-    return t("Write a contract and a selector on each line.");
+    return t("Write a contract and a function on each line.");
   return /^[1-9]\d{0,14}$/.test(cost) && /^\d{1,6}$/.test(gasPrice)
     ? null
     : t("Enter whole numbers for cost and gas price.");

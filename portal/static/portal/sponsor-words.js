@@ -27,13 +27,14 @@ export const RULES = {
   "sponsor-limit-campaign": t("Total limit"),
   "sponsor-frozen": t("Sponsor frozen, or policy switched off"),
   "sponsor-without-credits": t("Sponsor without credits"),
+  "sponsor-budget": t("Budget of the sponsor"),
   "sponsor-busy": t("Policies changed at that moment"),
 };
 
 export const ROLES = {
   viewer: t("Viewer: reads everything"),
   manager: t("Manager: also manages keys and funds"),
-  owner: t("Owner: also manages members"),
+  owner: t("Owner: also manages members, and policies within a budget"),
 };
 
 export const EVENTS = {

@@ -1,22 +1,48 @@
 // The page of a sponsor's members. Sections are loaded when they are opened.
 
-import { field, h, panel } from "./dom.js";
+import { details, field, h, panel } from "./dom.js";
 import { start } from "./page.js";
 import { MemberSession, invitation, signInForm } from "./sponsor-member.js";
 import { t } from "./text.js";
 
 const CHOSEN = "credit-relay.sponsor";
 
-/** A section of the sponsor that is chosen: `module` has a function `show`, which gets its `path` in the API as well. */
-const section = (load) => async (context) => {
-  const loading = load();
-  loading.catch(() => null);
-  const { sponsors } = await context.session.get("/api/sponsors");
-  if (!sponsors.length) return context.draw(noSponsor());
-  const sponsor = sponsors.find(({ name }) => name === sessionStorage.getItem(CHOSEN)) ?? sponsors[0];
-  if (sponsors.length > 1) context.draw(choice(sponsors, sponsor, context));
-  await (await loading).show({ ...context, sponsor, path: `/api/sponsors/${sponsor.name}` });
-};
+/** A section of the sponsor that is chosen: `module` has a function `show`, which gets its `path` in the API as well.
+ * Under it, `opens` offers to open another one. */
+const section =
+  (load, opens = false) =>
+  async (context) => {
+    const loading = load();
+    loading.catch(() => null);
+    const { sponsors, selfService } = await context.session.get("/api/sponsors");
+    // What is opened belongs to a profile.
+    const offer = selfService.isOn && context.session.address && selfService;
+    if (!sponsors.length) {
+      return context.draw(
+        offer ? panel(t("Open a sponsor"), ...(await opened(offer, context))) : noSponsor(),
+      );
+    }
+    const sponsor = sponsors.find(({ name }) => name === sessionStorage.getItem(CHOSEN)) ?? sponsors[0];
+    if (sponsors.length > 1) context.draw(choice(sponsors, sponsor, context));
+    await (await loading).show({ ...context, sponsor, path: `/api/sponsors/${sponsor.name}` });
+    if (offer && opens)
+      context.draw(
+        panel(t("Another sponsor"), details(t("Open a sponsor"), ...(await opened(offer, context)))),
+      );
+  };
+
+/** The form that opens a sponsor. It then chooses it, and leads to the section that comes next. */
+async function opened(offer, context) {
+  const { opening } = await import("./sponsor-open.js");
+  const choose = (name, hash, outcome) => {
+    sessionStorage.setItem(CHOSEN, name);
+    if (location.hash === hash) return context.again().then(() => context.report(outcome));
+    // The page takes messages away when another section is opened.
+    addEventListener("hashchange", () => context.report(outcome), { once: true });
+    location.hash = hash;
+  };
+  return opening(offer, { ...context, choose });
+}
 
 function choice(sponsors, { name: chosen }, { again }) {
   const change = ({ target }) => {
@@ -59,7 +85,7 @@ start(
     spend: [t("Spend"), section(() => import("./sponsor-spend.js"))],
     funds: [t("Funds"), section(() => import("./sponsor-funds.js"))],
     webhooks: [t("Webhooks"), section(() => import("./sponsor-webhooks.js"))],
-    access: [t("Access"), section(() => import("./sponsor-access.js"))],
+    access: [t("Access"), section(() => import("./sponsor-access.js"), true)],
   },
   { remembered: MemberSession.remembered, signInForm, invited },
 );

@@ -143,8 +143,13 @@ export const PROBLEMS = {
   "sponsor-member-unknown": t(
     "This profile has no account here, or is not a member. People must sign in once before they can become members.",
   ),
+  "sponsor-name-taken": t("A sponsor has this name in requests already. Choose another one."),
   "sponsor-no-mail": t("This service sends no e-mail. Add members by their profiles instead."),
+  "sponsor-openings-used": t("As many sponsors were opened today as this service allows. Try again later."),
+  "sponsor-self-service-off": t("Ask the operator of this service to open a sponsor for you."),
   "sponsor-sign-in": t("The sponsor's name, the e-mail address, the password or the code is wrong."),
+  "sponsor-staff-decide": t("The operator's staff decide about this. Ask them."),
+  "sponsor-too-many": t("You have opened as many sponsors as you can. Ask the operator for another one."),
   "sponsor-too-many-keys": t("The sponsor has as many keys as it can have. Revoke one first."),
   "too-many-endpoints": t("The sponsor has as many endpoints as it can have. Delete one first."),
   "unknown-pack": t("This pack is not sold any more. Choose another one."),

@@ -15,9 +15,18 @@ from django_otp.oath import totp
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
-from credits.services import holds
+from credits.services import entries, holds
 from relay.models import RelayTransaction
-from sponsors.models import ApiKey, Member, MemberSession, Policy, Sponsor, SponsoredCall
+from sponsors.models import (
+    ApiKey,
+    Member,
+    MemberSession,
+    Policy,
+    PolicyVersion,
+    Sponsor,
+    SponsoredCall,
+    VoucherSigner,
+)
 from sponsors.services import members, refusals
 from tests.browser.accessibility import violations
 from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, holding, whole, window_of
@@ -146,6 +155,154 @@ def test_every_section_is_whole_and_accessible_at_each_size_in_both_schemes_and_
             if pictures:
                 kind = f"{name.lower()}-{'phone' if size == PHONE else 'desktop'}-{scheme}-{language}"
                 page.screenshot(path=pictures / f"sponsor-{kind}.png", full_page=True)
+
+
+_SIZES = pytest.mark.parametrize(
+    ("size", "language"),
+    [
+        pytest.param(size, language, id=f"{kind}-{language}")
+        for kind, size in (("desktop", DESKTOP), ("phone", PHONE))
+        for language in ("en", "de")
+    ],
+)
+
+
+@_SIZES
+def test_without_a_session_the_page_says_what_a_sponsor_is(
+    browser: Browser, holder: Holder, pictures: Path | None, size: ViewportSize, language: str
+) -> None:
+    words = Words(language)
+    with window_of(browser, holder, size=size, locale=language) as page:
+        holder.installs_extension(page)
+        page.goto(holder.base_url + SPONSOR)
+        whole(page)
+        # Before anything else, and on the first screen.
+        title = page.get_by_role("heading", name=words("Pay for your users’ transactions"))
+        expect(title).to_be_in_viewport()
+        expect(page.get_by_text("Relay-Sponsor: my-dapp")).to_be_in_viewport()
+        expect(page.get_by_role("heading", name=words("Sign in with your Universal Profile"))).to_be_visible()
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        keep(page, pictures, f"signed-out-{language}-{size['width']}")
+
+
+@_SIZES
+def test_a_person_opens_a_sponsor_and_sees_its_first_call(
+    browser: Browser, holder: Holder, pictures: Path | None, size: ViewportSize, language: str
+) -> None:
+    words, kind = Words(language), f"{language}-{size['width']}"
+    slug, calls = f"s-{secrets.token_hex(6)}", random.randint(2, 9)
+    with window_of(browser, holder, size=size, locale=language) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(holder.base_url + SPONSOR)
+        page.locator("[name=displayName]").fill("My dApp")
+        page.locator("[name=slug]").fill("My dApp")
+        page.locator("[name=userCalls]").fill(str(calls))
+        page.get_by_role("button", name=words("Open the sponsor")).click()
+        expect(page.get_by_role("alert")).to_contain_text(
+            words("The name in requests has 3 to 40 small letters, digits and hyphens.")
+        )
+        assert not Sponsor.objects.exists()
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        keep(page, pictures, f"open-{kind}")
+        page.locator("[name=slug]").fill(slug)
+        page.get_by_role("button", name=words("Open the sponsor")).click()
+        expect(page.get_by_role("heading", name=words("Alarm"))).to_be_visible()
+        expect(page.locator("#message")).to_contain_text(
+            words("{name} is open. It pays as soon as it has credits.", name="My dApp")
+        )
+        expect(page.locator("#intro")).to_be_hidden()
+        sponsor = Sponsor.objects.get()
+        terms = PolicyVersion.objects.get()
+        assert (sponsor.slug, sponsor.name, sponsor.opened_by) == (slug, "My dApp", holder.user)
+        assert (terms.policy.name, terms.profiles, terms.user_calls) == ("first-calls", "new", calls)
+        keep(page, pictures, f"opened-{kind}")
+
+        entries.adjust_sponsor(
+            sponsor_id=sponsor.pk, credits=9_000, key=secrets.token_hex(8), actor=None, reason="a pack"
+        )
+        cost = random.randint(100, 999)
+        assert pay(terms, UserFactory.create(), cost) is None
+        section(page, "Overview", words)
+        expect(page.locator(".figure")).to_contain_text(words.number(9_000 - cost))
+        expect(page.locator(".facts")).to_contain_text(words.number(cost))
+        assert violations(page) == []
+        keep(page, pictures, f"first-call-{kind}")
+        section(page, "Policies", words)
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        keep(page, pictures, f"policies-{kind}")
+
+
+def test_an_owner_writes_each_template_and_switches_policies(browser: Browser, holder: Holder) -> None:
+    contract, token, signer = random_address(), random_address(), random_address()
+    with window_of(browser, holder, size=PHONE) as page:
+        sponsor = owned(holder, page)
+        Sponsor.objects.filter(pk=sponsor.pk).update(day_credits=5_000, month_credits=50_000)
+        page.goto(f"{holder.base_url}{SPONSOR}#policies")
+        template = page.locator("[name=template]")
+
+        def save() -> None:
+            page.get_by_role("button", name="Save the terms").click()
+            expect(page.locator("#message")).to_contain_text("Saved.")
+            page.locator("#message").get_by_role("button", name="Close").click()
+
+        template.select_option("contract")
+        page.locator("[name=contract]").fill("0x12")
+        page.get_by_role("button", name="Save the terms").click()
+        expect(page.get_by_text("Enter an address: 0x and 40 more characters.")).to_be_visible()
+        page.locator("[name=contract]").fill(contract.lower())
+        page.locator("[name=functions]").fill("follow\nmint(address to, uint256 amount)")
+        page.locator("[name=campaignCredits]").fill("70000")
+        save()
+        template.select_option("holders")
+        page.locator("[name=counterpart]").fill(token)
+        page.locator("[name=leastBalance]").fill("1" + 20 * "0")
+        save()
+        template.select_option("vouchers")
+        page.locator("[name=signer]").fill(signer)
+        page.locator("[name=policy]").fill("guests")
+        save()
+        stored = {
+            each.policy.name: (
+                each.targets,
+                each.profiles,
+                each.counterpart,
+                each.least_balance,
+                each.campaign_credits,
+            )
+            for each in PolicyVersion.objects.select_related("policy")
+        }
+        functions = ["0x4dbf27cc", "0x40c10f19"]
+        assert stored == {
+            "contract": ([{"contract": contract, "functions": functions}], "all", None, None, 70_000),
+            "holders": ([], "holding", token, 10**20, None),
+            "guests": ([], "vouched", None, None, None),
+        }
+        assert VoucherSigner.objects.get().address == signer
+        expect(page.get_by_role("table", name="Keys that sign vouchers")).to_be_visible()
+        page.get_by_role("button", name="Switch off").first.click()
+        expect(page.get_by_role("button", name="Switch on")).to_be_visible()
+        assert not Policy.objects.get(name="contract").is_enabled
+        page.get_by_role("button", name="Remove").click()
+        expect(page.get_by_role("table", name="Keys that sign vouchers")).to_have_count(0)
+        assert VoucherSigner.objects.get().removed_at is not None
+        assert violations(page) == []
+
+
+def test_a_person_without_a_sponsor_is_sent_to_the_operator_where_only_staff_open_them(
+    browser: Browser, holder: Holder, settings: Any
+) -> None:
+    settings.SPONSOR_SELF_SERVICE = False
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        page.goto(holder.base_url + SPONSOR)
+        expect(page.locator("#intro")).to_contain_text("Ask the operator")
+        page.get_by_role("button", name="Sign in with Universal Profiles").click()
+        expect(page.get_by_role("heading", name="You are not a member of a sponsor")).to_be_visible()
+        expect(page.get_by_role("button", name="Open the sponsor")).to_have_count(0)
 
 
 def test_the_first_screen_shows_credits_spending_and_refused_calls(browser: Browser, holder: Holder) -> None:
@@ -351,7 +508,7 @@ def test_a_viewer_is_offered_nothing_that_changes_and_can_leave(browser: Browser
         section(page, "Access")
         page.get_by_role("button", name="Leave").click()
         page.get_by_role("dialog").get_by_role("button", name="Leave").click()
-        expect(page.get_by_role("heading", name="You are not a member of a sponsor")).to_be_visible()
+        expect(page.get_by_role("heading", name="Open a sponsor")).to_be_visible()
         assert not Member.objects.filter(sponsor=sponsor, user=holder.user).exists()
         assert violations(page) == []
 

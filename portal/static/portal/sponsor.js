@@ -1,6 +1,6 @@
 // The page of a sponsor's members. Sections are loaded when they are opened.
 
-import { details, field, h, panel } from "./dom.js";
+import { details, field, h, panel, quiet } from "./dom.js";
 import { start } from "./page.js";
 import { MemberSession, invitation, signInForm } from "./sponsor-member.js";
 import { t } from "./text.js";
@@ -17,11 +17,7 @@ const section =
     const { sponsors, selfService } = await context.session.get("/api/sponsors");
     // What is opened belongs to a profile.
     const offer = selfService.isOn && context.session.address && selfService;
-    if (!sponsors.length) {
-      return context.draw(
-        offer ? panel(t("Open a sponsor"), ...(await opened(offer, context))) : noSponsor(),
-      );
-    }
+    if (!sponsors.length) return context.draw(...(offer ? await first(offer, context) : [noSponsor()]));
     const sponsor = sponsors.find(({ name }) => name === sessionStorage.getItem(CHOSEN)) ?? sponsors[0];
     if (sponsors.length > 1) context.draw(choice(sponsors, sponsor, context));
     await (await loading).show({ ...context, sponsor, path: `/api/sponsors/${sponsor.name}` });
@@ -30,6 +26,15 @@ const section =
         panel(t("Another sponsor"), details(t("Open a sponsor"), ...(await opened(offer, context)))),
       );
   };
+
+const first = async (offer, context) => [
+  panel(t("Open a sponsor"), ...(await opened(offer, context))),
+  quiet(
+    t("To act for a sponsor that exists, ask one of its owners to add your profile as a member."),
+    " ",
+    h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users")),
+  ),
+];
 
 /** The form that opens a sponsor. It then chooses it, and leads to the section that comes next. */
 async function opened(offer, context) {

@@ -53,8 +53,8 @@ function balance({ name, displayName, isFrozen, available, held, budget, dailyUs
 }
 
 const BUDGETS = {
-  day: (values) => t("Budget of a day: {used} of {limit} used, until {time}.", values),
-  month: (values) => t("Budget of a month: {used} of {limit} used, until {time}.", values),
+  day: (values) => t("Budget of this day: {used} of {limit} used, until {time}.", values),
+  month: (values) => t("Budget of this month: {used} of {limit} used, until {time}.", values),
 };
 const shownIn = ({ used, limit, resets }) => ({
   used: number(used),

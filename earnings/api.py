@@ -21,7 +21,7 @@ from rest_framework.viewsets import ViewSet
 
 from earnings.networks import ADAPTERS
 from earnings.networks.base import MAX_PATH_TOKEN_LENGTH, RawRequest
-from earnings.queries import HeldBecause, HeldEarning, arriving
+from earnings.queries import FEWEST_SAMPLES, HeldBecause, HeldEarning, arriving
 from earnings.services import networks, postbacks
 from gateway.common import clock, errors
 from gateway.common.http import PRIVATE, client_ip
@@ -41,6 +41,7 @@ _EXAMPLE = OpenApiExample(
                 "networkName": "Tapjoy",
                 "kind": "OFFERWALL",
                 "userReference": "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10",
+                "offersUrl": None,
                 "holdHours": 24,
                 "typicalCredits": 120,
             }
@@ -90,13 +91,18 @@ class AdNetworkSerializer(serializers.Serializer[Any]):
     userReference = serializers.CharField(
         source="reference", help_text="Pass this to the network's SDK as the user's id."
     )
+    offersUrl = serializers.CharField(
+        source="offers_url",
+        allow_null=True,
+        help_text="The network's page of offers with the reference in it; null if only apps show its offers.",
+    )
     holdHours = serializers.IntegerField(
         source="hold_hours", help_text="Hours until earnings can be spent; 0 for at once."
     )
     typicalCredits = serializers.IntegerField(
         source="typical_credits",
         allow_null=True,
-        help_text="The median of its newest earnings of all users; null before there are any.",
+        help_text=f"The median of its newest earnings of all users; null before there are {FEWEST_SAMPLES}.",
     )
 
 

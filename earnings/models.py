@@ -28,6 +28,8 @@ _MAX_HOLD_HOURS = 366 * 24
 _TOO_LONG = f"Credits wait {_MAX_HOLD_HOURS} hours at most, which is a year."
 _NO_AD_UNIT = "Enter ad units as digits, or whole as ca-app-pub-…/1234567890."
 _NO_AD_UNITS = "Google signs for every publisher. Enabling AdMob needs the ad units that are yours."
+_NO_OFFERS_URL = "Enter an address that begins with https:// and has {reference} once."
+_OFFERS_URL = re.compile(r"https://[^\s{}]+\{reference\}[^\s{}]*")
 _AD_UNIT = re.compile(r"(?:ca-app-pub-[0-9]{1,20}/)?([0-9]{5,20})", re.ASCII)
 _GUARDED = (
     Q(is_enabled=False)
@@ -77,6 +79,14 @@ class AdNetwork(models.Model):
     hold_hours = models.PositiveIntegerField(
         default=0, help_text="Hours that credits wait before they can be spent."
     )
+    offers_url = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The network's page of offers for your app, with {reference} where the user's id belongs. "
+        "Empty: only apps show its offers.",
+    )
 
     class Meta:
         db_table = "earnings_adnetwork"
@@ -125,6 +135,8 @@ class AdNetwork(models.Model):
         if None in matches:
             raise ValidationError({"allowed_ad_units": _NO_AD_UNIT})
         self.allowed_ad_units = list(dict.fromkeys(match[1] for match in matches if match))
+        if self.offers_url and not _OFFERS_URL.fullmatch(self.offers_url):
+            raise ValidationError({"offers_url": _NO_OFFERS_URL})
         if self.hold_hours > _MAX_HOLD_HOURS:
             raise ValidationError({"hold_hours": _TOO_LONG})
         if self.is_enabled and self.is_weak and not self._is_guarded():
@@ -132,6 +144,10 @@ class AdNetwork(models.Model):
 
     def _is_guarded(self) -> bool:
         return bool(self.path_token_hash and self.allowed_addresses and self.hold_hours)
+
+    def offers_of(self, reference: str) -> str | None:
+        """Return the address of the network's offers for a user's reference; None if there is no such page."""
+        return self.offers_url.replace("{reference}", reference) or None
 
     @property
     def sealed_secrets(self) -> list[str]:

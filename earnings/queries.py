@@ -32,6 +32,8 @@ from rewards.rules import earned_credits
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
+# Earnings of a network from which its typical amount can be told.
+FEWEST_SAMPLES = 10
 RATE_PERIOD = timedelta(days=30)
 _AMOUNTS = (1, 10, 100, 1_000)
 _EXACT = DecimalField(max_digits=65, decimal_places=24)
@@ -276,7 +278,10 @@ def _held_because(credit: Postback) -> HeldBecause:
 
 
 def typical_credits() -> dict[int, int]:
-    """Return the median of the newest credited earnings by network; one statement over the newest postbacks."""
-    return {
-        network: round(median) for network, median in db.all_rows(_Sql.typical_credits, {"newest": 2_000})
-    }
+    """
+    Return the median of the newest credited earnings by network; one statement over the newest postbacks.
+
+    Networks with fewer than `FEWEST_SAMPLES` of them are missing.
+    """
+    params = {"newest": 2_000, "fewest": FEWEST_SAMPLES}
+    return {network: round(median) for network, median in db.all_rows(_Sql.typical_credits, params)}

@@ -19,8 +19,8 @@ FROM (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
       FROM earnings_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS recent
 
 -- name: typical_credits
--- The median credits of each network's newest earnings.
+-- The median credits of each network's newest earnings; of fewer than a number of earnings, a median tells nothing.
 SELECT network_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY credits)::float
 FROM (SELECT network_id, credits, kind, state FROM earnings_postback ORDER BY id DESC LIMIT %(newest)s) AS newest
 WHERE kind = 'CREDIT' AND state = 'AVAILABLE' AND credits > 0
-GROUP BY network_id
+GROUP BY network_id HAVING count(*) >= %(fewest)s

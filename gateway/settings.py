@@ -508,6 +508,8 @@ STRIPE_AUTOMATIC_TAX = env.flag("STRIPE_AUTOMATIC_TAX", default=False)
 BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "gbp", "chf"))
 # The highest monthly amount, and the highest amount of a purchase.
 BILLING_MAX_AMOUNT_MINOR = 1_000_000
+# How long its payer can undo a purchase, for which Stripe keeps its fee; 0 for never.
+PURCHASE_UNDO_MINUTES = env.integer("PURCHASE_UNDO_MINUTES", default=60, minimum=0)
 
 # ------------ Check-ins and ad networks ----------------------------------------------------------------------
 

@@ -126,6 +126,27 @@ class PurchaseClosed(DomainError):
     code, title, status = "purchase-closed", "The purchase was voided", 409
 
 
+class UnknownPurchase(DomainError):
+    """You have made no purchase with this id."""
+
+    code, title, status = "unknown-purchase", "The purchase does not exist", 404
+
+
+class UndoRefused(DomainError):
+    """
+    The purchase cannot be undone, for this `reason`. The operator's support can still refund it.
+
+    `too-late`: its time is over. `spent`: fewer credits are available than it gave. `returned`: its money was returned
+    or disputed. `too-often`: three purchases were undone within 30 days. `not-undoable`: it was not paid by card, was
+    bought automatically, or was for a sponsor.
+    """
+
+    code, title, status = "undo-refused", "The purchase cannot be undone", 409
+
+    def __init__(self, detail: str, *, reason: str) -> None:
+        super().__init__(detail, reason=reason)
+
+
 class WebhookRefused(DomainError):
     """The webhook's signature, age or shape is wrong. It was not stored."""
 

@@ -12,12 +12,13 @@ from gateway.common import db
 from gateway.common.statements import Statements
 from payments.amounts import MINOR_UNITS, payout_credits
 from payments.errors import OtherMode
-from payments.models import CreditPack, Payout, PayoutRate, StripeEvent, Subscription
+from payments.models import CreditPack, Payout, PayoutRate, Purchase, StripeEvent, Subscription
 from sponsors.models import Sponsor
 from users.models import User
 
 # Staff see a rate's effect on this amount: 10.00 of the currency.
 EXAMPLE_MINOR = 10 * MINOR_UNITS
+_NEWEST = 10
 
 
 class _Sql(Statements, file=__file__):
@@ -35,6 +36,21 @@ def fixed_currency_of(user: User) -> str | None:
     """Return the currency of the user's live subscription, in which alone Stripe charges the user; None without one."""
     live = Subscription.objects.live().filter(user_id=user.pk).kept_first()
     return live.values_list("currency", flat=True).first()
+
+
+def own_currency_of(user: User) -> str | None:
+    """Return the currency of the user's live subscription, else of the last payment; None before the first."""
+    paid = Payout.objects.filter(user_id=user.pk).order_by("-pk")
+    return fixed_currency_of(user) or paid.values_list("currency", flat=True).first()
+
+
+def newest_purchases(user: User) -> list[tuple[Purchase, Payout | None]]:
+    """Return the last ten paid purchases of a user for themselves, newest first, each with its payout if any."""
+    paid = Purchase.objects.filter(user_id=user.pk, sponsor=None, status=Purchase.Status.PAID)
+    rows = list(paid.select_related("pack").order_by("-finished_at", "pk")[:_NEWEST])
+    payouts = Payout.objects.filter(stripe_invoice_id__in=[row.stripe_invoice_id for row in rows])
+    by_invoice = {row.stripe_invoice_id: row for row in payouts.prefetch_related("refunds")}
+    return [(row, by_invoice.get(row.stripe_invoice_id)) for row in rows]
 
 
 def changed_amount_from(user: User, *, now: datetime) -> datetime | None:

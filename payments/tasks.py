@@ -17,6 +17,7 @@ from payments.services import (
     refunds,
     synchronisation,
     top_ups,
+    undo,
 )
 from payments.services.reconciliation import repairs
 
@@ -35,6 +36,7 @@ def process_due_events(**_: Any) -> None:
 def resume_operations(**_: Any) -> None:
     operations.resume_abandoned(now=clock.now())
     refunds.send_pending(now=clock.now())
+    undo.release_forgotten(now=clock.now())
     purchases.close_unpaid(now=clock.now())
     bans.end_renewals(now=clock.now())
 

@@ -97,6 +97,13 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
     )
 
 
+class FirstSteps(NamedTuple):
+    """Whether a newcomer has had credits, and has relayed a call."""
+
+    had_credits: bool
+    relayed_call: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Home:
     """Figures of the first screen: how long the credits last, the cost of a call, and the check-in."""
@@ -107,6 +114,7 @@ class Home:
     expiring: list[ExpiringCredits]
     spending: Spending
     calendar: Calendar
+    steps: FirstSteps
 
 
 def home_of(*, user: User, now: datetime) -> Home:
@@ -121,6 +129,10 @@ def home_of(*, user: User, now: datetime) -> Home:
         expiring=expiry.expiring_of(user=user, now=now),
         spending=spending_of(user=user, now=now),
         calendar=calendar_of(user=user, rewards=rewards, now=now),
+        steps=FirstSteps(
+            had_credits=CreditEntry.objects.filter(account__user_id=user.pk, amount__gt=0).exists(),
+            relayed_call=transactions_of(user).exists(),
+        ),
     )
 
 

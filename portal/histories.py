@@ -8,6 +8,7 @@ position has a key in each list, so no row is repeated or lost while new ones ar
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple, Self
@@ -15,6 +16,7 @@ from typing import NamedTuple, Self
 from credits.models import OF_OTHER_LISTS
 from gateway.common import db
 from gateway.common.statements import Statements, literals
+from relay.models import Attempt
 from users.models import User
 
 _LARGEST = 2**62
@@ -80,9 +82,26 @@ class Page(NamedTuple):
     next: Position | None
 
 
-def timeline_of(*, user: User, before: Position, limit: int) -> Page:
-    """Return the newest `limit` rows that are older than a position."""
-    params = {"user": user.pk, "limit": limit + 1, **before._asdict()}
+KINDS = ("call", "entry", "check-in")
+
+
+def timeline_of(
+    *, user: User, before: Position, limit: int, kinds: Sequence[str] = KINDS, hash_part: str = ""
+) -> Page:
+    """
+    Return the newest `limit` rows of these kinds that are older than a position.
+
+    With the beginning of a transaction hash, or a shortened one, these are the calls of which an attempt has it.
+    """
+    attempts = Attempt.objects.with_hash_like(hash_part).filter(relay_transaction__user_id=user.pk)
+    calls = list(attempts.values_list("relay_transaction_id", flat=True)) if hash_part else None
+    params = {
+        "user": user.pk,
+        "limit": limit + 1,
+        "kinds": ["call"] if hash_part else list(kinds),
+        "calls": calls,
+        **before._asdict(),
+    }
     rows = [Happening(**dict(zip(_MEMBERS, row, strict=True))) for row in db.all_rows(_Sql.timeline, params)]
     shown = rows[:limit]
     return Page(shown, _after(shown, before) if len(rows) > limit else None)

@@ -5,18 +5,19 @@ WITH call AS (
     SELECT id, created_at, min(created_at) OVER (ORDER BY id DESC) AS moment, status, failure_code, transaction_hash,
            expected_cost, hold_id, substring(payload FOR @payload_bytes@) AS payload
     FROM relay_relaytransaction
-    WHERE user_id = %(user)s AND id < %(call)s ORDER BY id DESC LIMIT %(limit)s
+    WHERE user_id = %(user)s AND id < %(call)s AND 'call' = ANY(%(kinds)s)
+      AND (%(calls)s::bigint[] IS NULL OR id = ANY(%(calls)s)) ORDER BY id DESC LIMIT %(limit)s
 ), entry AS (
     SELECT entry.*, min(created_at) OVER (ORDER BY account_version DESC) AS moment
     FROM credits_entry AS entry
     WHERE account_id = (SELECT id FROM credits_account WHERE user_id = %(user)s)
-      AND source NOT IN (@other_sources@) AND account_version < %(entry)s
+      AND source NOT IN (@other_sources@) AND account_version < %(entry)s AND 'entry' = ANY(%(kinds)s)
     ORDER BY account_version DESC LIMIT %(limit)s
 ), check_in AS (
     SELECT id, day, attempt, created_at, min(created_at) OVER (ORDER BY day DESC, attempt DESC) AS moment,
            (possible_results -> result_place::int)::text AS result
     FROM checkin_checkin
-    WHERE user_id = %(user)s AND (day, attempt) < (%(day)s::date, %(attempt)s)
+    WHERE user_id = %(user)s AND (day, attempt) < (%(day)s::date, %(attempt)s) AND 'check-in' = ANY(%(kinds)s)
     ORDER BY day DESC, attempt DESC LIMIT %(limit)s
 ), happening AS (
     SELECT 'call' AS kind, call.id AS key, call.created_at AS at, call.moment,

@@ -28,7 +28,7 @@ from credits.models import CreditAccount, CreditEntry
 from earnings.models import Postback
 from gateway.common.fields import AddressField, HashField, Uint256Field, checksum
 from gateway.staff.models import ApprovalRequest, StaffAction
-from payments.models import Clawback, Customer, Payout, StripeEvent, Subscription
+from payments.models import Clawback, Customer, Payout, Refund, StripeEvent, Subscription
 from relay.models import Attempt, Relayer, RelayTransaction, ReversedSettlement
 from rewards.models import Badge, Modifier
 from sponsors.models import Sponsor
@@ -309,6 +309,15 @@ class ApprovalRequestFactory(RowFactory[ApprovalRequest]):
     kind, changes, requested_roles = "adjust_credits", {"credits": ["", "+5"]}, ["support"]
     content_type, object_id = _user_type, "1"
     expires_at = _tomorrow
+
+
+class RefundFactory(RowFactory[Refund]):
+    """A refund by staff."""
+
+    class Meta:
+        model = Refund
+
+    approval = SubFactory(ApprovalRequestFactory)
 
 
 class StaffActionFactory(RowFactory[StaffAction]):

@@ -1,9 +1,10 @@
-"""Raise holds, capture the real cost or release them, and reopen closed holds."""
+"""Place and raise holds, capture the real cost or release them, and reopen closed holds."""
 
+import json
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from credits.errors import HoldReleased
+from credits.errors import HoldReleased, InsufficientCredits
 from credits.models import CreditHold, EntrySource, HoldStatus
 from credits.services.statements import Sql
 from gateway.common import db
@@ -20,6 +21,27 @@ class ClosedHold(NamedTuple):
     user_id: int | None
     charge: int
     entry_key: str | None
+
+
+def place(*, user_id: int, credits: int, key: str) -> int:
+    """
+    Hold available credits of a user under a new key, never on debt, and return the hold's id.
+
+    Runs inside the caller's transaction. Relay calls place their holds themselves, many at once.
+
+    Raises:
+        InsufficientCredits: fewer credits are available.
+    """
+    wanted = {"place": 0, "user_id": user_id, "key": key, "credits": credits, "debt_limit": 0}
+    outcome, hold_id, available = db.only_row(_PLACE_HOLD, {"wanted": json.dumps([wanted])})
+    if outcome == "insufficient":
+        raise InsufficientCredits(required=credits, available=available, debt_limit=0)
+    if outcome != "placed":
+        raise ValueError(f"no new hold {key}: {outcome}")
+    return int(hold_id)
+
+
+_PLACE_HOLD = "SELECT outcome, hold_id, available FROM credits_place_holds(%(wanted)s::jsonb)"
 
 
 def raise_hold(*, hold_id: int, credits: int, badge_debt: int) -> bool:

@@ -33,6 +33,7 @@ _SETTINGS = (
     "per_event_cap",
     "daily_cap",
     "hold_hours",
+    "offers_url",
 )
 
 

@@ -188,12 +188,13 @@ def _unseal(sealed: str) -> str:
 
 
 class NetworkReference(NamedTuple):
-    """An enabled network, its credit source, the user's reference, and the network's typical credits and hold time."""
+    """An enabled network, its source, hold time and typical credits, and the user's reference and offers there."""
 
     network: str
     title: str
     kind: str
     reference: str
+    offers_url: str | None
     hold_hours: int
     typical_credits: int | None
 
@@ -212,12 +213,16 @@ def references_of(*, user: User) -> list[NetworkReference]:
     rows = NetworkUser.objects.filter(user_id=user.pk, network__in=enabled)
     references = dict(rows.values_list("network_id", "reference"))
     typical = queries.typical_credits()
+    for network in enabled:
+        if network.pk not in references:
+            references[network.pk] = reference_of(user=user, network=network)
     return [
         NetworkReference(
             network=network.slug,
             title=ADAPTERS[network.slug].title,
             kind=ADAPTERS[network.slug].kind,
-            reference=references.get(network.pk) or reference_of(user=user, network=network),
+            reference=references[network.pk],
+            offers_url=network.offers_of(references[network.pk]),
             hold_hours=network.hold_hours,
             typical_credits=typical.get(network.pk),
         )

@@ -281,7 +281,7 @@ class ClawbackAdmin(Exportable, PaymentsAdmin):
 
 @admin.register(Refund)
 class RefundAdmin(ReasonedActions, Exportable, PaymentsAdmin):
-    """Refunds requested by staff, and their state at Stripe."""
+    """Refunds requested by staff, or by payers who undid a purchase, and their state at Stripe."""
 
     export_columns = (
         Column("refund", "pk"),
@@ -319,7 +319,8 @@ class RefundAdmin(ReasonedActions, Exportable, PaymentsAdmin):
     list_select_related = ("payout__user",)
     ordering = ("-created_at",)
     fields = readonly_fields = (
-        "payout", "amount", "status", "outcome", "last_error", "attempts", "approval", "created_at", "finished_at",
+        "payout", "amount", "status", "outcome", "last_error", "attempts", "approval", "hold", "created_at",
+        "finished_at",
     )  # fmt: skip
 
     @admin.display(description="amount", ordering="amount_minor")

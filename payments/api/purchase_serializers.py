@@ -38,8 +38,14 @@ class SoldCurrencySerializer(serializers.Serializer[Any]):
 class PacksSerializer(serializers.Serializer[Any]):
     """The packs that are offered, and the currencies for other amounts."""
 
-    packs = PackSerializer(many=True)
-    currencies = SoldCurrencySerializer(many=True)
+    packs = PackSerializer(many=True, help_text="Those in the account's own currency first.")
+    currencies = SoldCurrencySerializer(many=True, help_text="The account's own currency first.")
+    ownCurrency = serializers.CharField(
+        allow_null=True, help_text="That of the subscription, or of the last payment; null before the first."
+    )
+    undoMinutes = serializers.IntegerField(
+        help_text="Minutes for which `undoPurchase` takes a purchase; 0 for never."
+    )
 
 
 class NewPurchaseSerializer(BodySerializer):
@@ -72,6 +78,25 @@ class PurchaseSerializer(serializers.Serializer[Any]):
         help_text="0 if the invoice was settled without a payment, as from a balance at Stripe."
     )
     createdAt = UnixTimeField()
+    undoUntil = UnixTimeField(
+        allow_null=True, help_text="Until then `undoPurchase` refunds it; null if it cannot be undone now."
+    )
+    undo = serializers.ChoiceField(
+        ["", "pending", "done", "refused"],
+        help_text="The refund that the payer asked for, `done` once Stripe has made it; otherwise empty.",
+    )
+
+
+class PurchasesSerializer(serializers.Serializer[Any]):
+    """The newest purchases."""
+
+    results = PurchaseSerializer(many=True)
+
+
+class UndoSerializer(BodySerializer):
+    """The purchase to undo."""
+
+    purchaseId = serializers.UUIDField()
 
 
 class TopUpTermsSerializer(BodySerializer):

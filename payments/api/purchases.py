@@ -1,5 +1,6 @@
 """The endpoints that sell credits without a subscription: packs, purchases and automatic top-up."""
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -18,13 +19,21 @@ from payments.api.purchase_serializers import (
     NewPurchaseSerializer,
     PacksSerializer,
     PurchaseSerializer,
+    PurchasesSerializer,
     TopUpSerializer,
     TopUpTermsSerializer,
+    UndoSerializer,
 )
 from payments.api.serializers import DEFAULT_CURRENCY
 from payments.models import AutoTopUp, Payout, Purchase
-from payments.queries import fixed_currency_of, offered_packs, rates_in_force
-from payments.services import purchases, top_ups
+from payments.queries import (
+    fixed_currency_of,
+    newest_purchases,
+    offered_packs,
+    own_currency_of,
+    rates_in_force,
+)
+from payments.services import purchases, top_ups, undo
 from payments.services.purchases import Order
 from payments.services.top_ups import Terms
 from users.api.authentication import ProfileRequest
@@ -69,6 +78,36 @@ class PurchasesViewSet(ViewSet):
         return Response(PurchaseSerializer(bought(purchase)).data, headers=PRIVATE)
 
     @extend_schema(
+        operation_id="getPurchases",
+        tags=["payments"],
+        summary="List the newest purchases",
+        description=schema.PURCHASES_DESCRIPTION,
+        responses={200: PurchasesSerializer, **schema.PACKS},
+        examples=schema.PURCHASES_EXAMPLES,
+    )
+    @action(detail=False, methods=["get"], url_path="purchases")
+    def purchases(self, request: ProfileRequest) -> Response:
+        now = clock.now()
+        rows = [_bought(row, payout, now) for row, payout in newest_purchases(request.user)]
+        return Response(PurchasesSerializer({"results": rows}).data, headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="undoPurchase",
+        tags=["payments"],
+        summary="Undo a purchase",
+        description=schema.UNDO_DESCRIPTION,
+        request=UndoSerializer,
+        responses={200: PurchaseSerializer, **schema.UNDO},
+        examples=schema.UNDO_EXAMPLES,
+    )
+    @action(detail=False, methods=["post"], url_path="undoPurchase")
+    def undo_purchase(self, request: ProfileRequest) -> Response:
+        purchase_id = UndoSerializer.read(request.data)["purchaseId"]
+        undo.undo(user=request.user, purchase_id=purchase_id, now=clock.now())
+        undone = bought(Purchase.objects.get(pk=purchase_id))
+        return Response(PurchaseSerializer(undone).data, headers=PRIVATE)
+
+    @extend_schema(
         methods=["GET"],
         operation_id="getTopUp",
         tags=["payments"],
@@ -96,12 +135,14 @@ class PurchasesViewSet(ViewSet):
 
 def _offer(user: User) -> dict[str, Any]:
     """Return what this user can buy."""
-    fixed = fixed_currency_of(user)
+    fixed, own = fixed_currency_of(user), own_currency_of(user)
     rates = {
         row.currency: row.rate
-        for row in rates_in_force(now=clock.now())
+        for row in sorted(rates_in_force(now=clock.now()), key=lambda row: row.currency != own)
         if row.rate is not None and fixed in {None, row.currency}
     }
+    packs = [pack for pack in offered_packs() if pack.currency in rates]
+    order = list(rates)
     return {
         "packs": [
             {
@@ -112,8 +153,7 @@ def _offer(user: User) -> dict[str, Any]:
                 "credits": purchases.credits_of(pack, rates[pack.currency]),
                 "bonusCredits": pack.bonus_credits,
             }
-            for pack in offered_packs()
-            if pack.currency in rates
+            for pack in sorted(packs, key=lambda pack: order.index(pack.currency))
         ],
         "currencies": [
             {
@@ -124,6 +164,8 @@ def _offer(user: User) -> dict[str, Any]:
             }
             for currency, rate in rates.items()
         ],
+        "ownCurrency": own,
+        "undoMinutes": settings.PURCHASE_UNDO_MINUTES,
     }
 
 
@@ -138,6 +180,11 @@ def order_of(fields: dict[str, Any]) -> Order:
 def bought(purchase: Purchase) -> dict[str, Any]:
     """Return the response body for a purchase."""
     payout = Payout.objects.filter(stripe_invoice_id=purchase.stripe_invoice_id).first()
+    return _bought(purchase, payout, clock.now())
+
+
+def _bought(purchase: Purchase, payout: Payout | None, now: datetime) -> dict[str, Any]:
+    can_undo = payout is not None and undo.is_undoable(purchase, payout, now=now)
     return {
         "purchaseId": str(purchase.pk),
         "status": purchase.status,
@@ -146,7 +193,16 @@ def bought(purchase: Purchase) -> dict[str, Any]:
         "currency": purchase.currency,
         "credits": payout.credits if payout else 0,
         "createdAt": purchase.created_at,
+        "undoUntil": undo.undoable_until(purchase) if can_undo else None,
+        "undo": _undo_of(payout),
     }
+
+
+def _undo_of(payout: Payout | None) -> str:
+    """Return the status of the payer's last attempt to undo it."""
+    rows = payout.refunds.all() if payout else ()
+    attempts = sorted((row for row in rows if row.hold_id), key=lambda row: row.created_at)
+    return attempts[-1].status if attempts else ""
 
 
 def _set_top_up(user: User, fields: dict[str, Any]) -> None:

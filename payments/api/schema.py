@@ -78,6 +78,7 @@ _PURCHASE: tuple[type[DomainError], ...] = (
     errors.PurchaseClosed,
 )
 PURCHASE = problem_responses(*_PURCHASE)
+UNDO = problem_responses(common.NotAuthenticated, *BODY_ERRORS, errors.UnknownPurchase, errors.UndoRefused)
 SPONSOR_PURCHASE = problem_responses(*_PURCHASE, *SPONSOR_FAULTS)
 SPONSOR_INVOICES = problem_responses(common.InvalidRequest, *SPONSOR_FAULTS)
 SPONSOR_INVOICE = problem_responses(*SPONSOR_FAULTS, errors.BillingUnavailable, errors.BillingRefused)
@@ -175,6 +176,19 @@ captured last pays. `totalQuota`, `resetDate` and `isSubscriber` stay as they ar
   address; let the user save a card with it on the page of `createCardPage`, then repeat with a new key.
 * A user has one unpaid purchase: a new key replaces it, and it is voided after 23 hours (409 `purchase-closed`).
 * A refund or a dispute takes the credits back.
+* Until `undoUntil`, the payer can take it back by `undoPurchase`, while none of its credits is spent.
+""".strip()
+
+PURCHASES_DESCRIPTION = """
+Returns the user's last ten paid purchases for themselves, newest first. `undoUntil` is set on those that `undoPurchase`
+would refund now.
+""".strip()
+
+UNDO_DESCRIPTION = """
+Refunds a purchase in full to its card, and takes its credits back. It is possible for an hour, or as long as the
+operator allows, while at least the credits of the purchase are available. They are held at once and cannot be spent;
+`undo` of `purchases` is `done` once Stripe has made the refund. If Stripe refuses it, the credits stay. A repeat does
+nothing more. 409 `undo-refused` gives the `reason`.
 """.strip()
 
 SPONSOR_PURCHASE_DESCRIPTION = """
@@ -292,6 +306,8 @@ PACKS_EXAMPLES = [
             "currencies": [
                 {"currency": "usd", "minimum": 50, "maximum": 1_000_000, "creditsPerMajorUnit": 1000}
             ],
+            "ownCurrency": "usd",
+            "undoMinutes": 60,
         },
     )
 ]
@@ -308,8 +324,26 @@ PURCHASE_EXAMPLES = [
             "currency": "usd",
             "credits": 10_500,
             "createdAt": 1_796_083_200,
+            "undoUntil": 1_796_086_800,
+            "undo": "",
         },
     ),
+]
+_BOUGHT = {
+    "purchaseId": "0d9c9e6e-9f0e-4f57-8e5c-0d9f6f1f6a51",
+    "status": "paid",
+    "pack": "usd-10",
+    "cost": 1000,
+    "currency": "usd",
+    "credits": 10_500,
+    "createdAt": 1_796_083_200,
+}
+PURCHASES_EXAMPLES = [
+    _response("Bought just now", {"results": [{**_BOUGHT, "undoUntil": 1_796_086_800, "undo": ""}]})
+]
+UNDO_EXAMPLES = [
+    OpenApiExample("Undo", request_only=True, value={"purchaseId": _BOUGHT["purchaseId"]}),
+    _response("The refund is on its way", {**_BOUGHT, "undoUntil": None, "undo": "pending"}),
 ]
 _CONSENT = "Buy the pack for $10.00 whenever I have fewer than 2,000 credits, at most $50.00 a month."
 TOP_UP_EXAMPLES = [

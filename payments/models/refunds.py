@@ -37,9 +37,10 @@ class MoneyReturn(models.Model):
 
 class Refund(models.Model):
     """
-    A refund by staff to the card that paid for a payout; its id is the idempotency key at Stripe.
+    A refund to the card that paid for a payout, by staff or by its payer; its id is the idempotency key at Stripe.
 
     The refund itself takes back no credits. Stripe's event about it does, also for refunds made in Stripe's dashboard.
+    Until then, `hold` keeps the credits of a purchase that its payer undid from being spent.
     """
 
     class Status(models.TextChoices):
@@ -52,8 +53,17 @@ class Refund(models.Model):
     amount_minor = models.BigIntegerField(help_text="In the payout's currency.")
     # Payment intents, each with the amount to refund; chosen once, before the first request to Stripe.
     parts: Any = models.JSONField(null=True, editable=False)
-    # Has the requester, the reason and the approver.
-    approval = models.OneToOneField("gateway_admin.ApprovalRequest", models.PROTECT, related_name="+")
+    # Has the requester, the reason and the approver; empty if the payer undid the purchase.
+    approval = models.OneToOneField(
+        "gateway_admin.ApprovalRequest", models.PROTECT, null=True, related_name="+"
+    )
+    hold = models.OneToOneField(
+        "credits.CreditHold",
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        help_text="The credits of a purchase that its payer undid, held until they are taken back.",
+    )
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
     # The refund's id at Stripe, or the code of Stripe's refusal.
     outcome = models.CharField(max_length=255, blank=True, default="", db_index=True)
@@ -69,6 +79,10 @@ class Refund(models.Model):
         ]
         constraints = [
             models.CheckConstraint(condition=Q(amount_minor__gt=0), name="refund_amount_positive"),
+            models.CheckConstraint(
+                condition=Q(approval__isnull=False, hold=None) | Q(approval=None, hold__isnull=False),
+                name="refund_by_staff_or_payer",
+            ),
             models.CheckConstraint(
                 condition=Q(status="pending", finished_at=None)
                 | ~Q(status="pending") & Q(finished_at__isnull=False) & ~Q(outcome=""),

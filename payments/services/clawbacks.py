@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from django.db.models import Sum
 
 from credits.lots import clawback_key
-from credits.models import EntrySource
+from credits.models import EntrySource, HoldStatus
+from credits.services import holds
 from payments.amounts import clawback_target
 from payments.errors import BillingRefused, StaleSnapshot, reason_of
 from payments.models import Clawback, MoneyReturn, Payout
@@ -56,6 +57,8 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
         Payout.objects.filter(pk=payout.pk).update(**money)
         change = {name: amount - getattr(payout, name) for name, amount in money.items()}
         MoneyReturn.objects.create(payout=payout, **change)
+    if returned.total_minor >= payout.charged_minor:
+        _release_holds(payout)
     if is_same:
         return
     key = clawback_key(invoice_id=payout.stripe_invoice_id, number=payout.clawbacks.count() + 1)
@@ -70,6 +73,13 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
     Clawback.objects.create(payout=payout, key=key, credits=to_take, entry=entry, created_at=now)
     _post_experience(payout=payout, experience_by_track=experience_by_track, clawback_key=key)
     payouts.update_allowance(user=payout.user)
+
+
+def _release_holds(payout: Payout) -> None:
+    """Release what the payer's undoing of the purchase holds: the clawback takes these credits now."""
+    undone = payout.refunds.filter(hold__status=HoldStatus.HELD)
+    for hold_id in undone.values_list("hold_id", flat=True):
+        holds.release(hold_id=hold_id)
 
 
 def payout_of(returned: ReturnedMoney) -> Payout | None:

@@ -2,9 +2,10 @@
 
 from datetime import datetime
 
+from credits.models import HoldStatus
 from gateway.common import db
 from payments.errors import BillingInProgress
-from payments.models import BillingOperation, Customer, Purchase, Subscription
+from payments.models import BillingOperation, Customer, Purchase, Refund, Subscription
 from payments.services import purchases, subscriptions, synchronisation, top_ups
 from payments.stripe import get_billing_client
 from users.models import User
@@ -57,4 +58,7 @@ def erase(user: User) -> None:
 
 
 def _is_pending(user: User) -> bool:
-    return BillingOperation.objects.filter(user=user, status=BillingOperation.Status.PENDING).exists()
+    """Return whether a request to Stripe is not answered, or an undone purchase still holds credits."""
+    operations = BillingOperation.objects.filter(user=user, status=BillingOperation.Status.PENDING)
+    undone = Refund.objects.filter(payout__user=user, hold__status=HoldStatus.HELD)
+    return operations.exists() or undone.exists()

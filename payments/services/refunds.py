@@ -1,5 +1,6 @@
 """
-Refunds by staff: previewed with the credits that they take back, approved, stored, and then sent to Stripe.
+Refunds by staff: previewed with the credits that they take back, approved, stored, and then sent to Stripe. `send` also
+sends those of purchases that their payer undid (`undo`).
 
 1. `preview_of` reads the money already returned from Stripe, and computes the credits that the refund would take back.
 2. `request` requests approval; once approved, a pending `Refund` is committed, whose id is the idempotency key.
@@ -12,9 +13,11 @@ Refunds by staff: previewed with the credits that they take back, approved, stor
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.db import transaction
 from django.db.models import F, QuerySet
 
 from credits.models import CreditAccount
+from credits.services import holds
 from gateway.common import clock
 from gateway.common.errors import DomainError
 from gateway.common.tasks import Sweep, enqueue_on_commit
@@ -213,12 +216,16 @@ def _choose_parts(payment_intent_ids: list[str], amount_minor: int) -> list[tupl
     return parts
 
 
+@transaction.atomic(durable=True)
 def _keep_error(waiting: QuerySet[Refund], error: DomainError, *, made: list[str], now: datetime) -> None:
-    """Store the error on the row; an error that is not retryable closes the refund."""
+    """Store the error on the row; an error that is not retryable closes the refund, and releases its hold."""
     done = f" Refunded before that: {' '.join(made)}." if made else ""
     waiting.update(last_error=f"{error.detail}{done}")
-    if is_lasting(error):
-        waiting.update(status=_Status.REFUSED, outcome=reason_of(error)[:255], finished_at=now)
+    if not is_lasting(error):
+        return
+    hold_id = waiting.values_list("hold_id", flat=True).first()
+    if waiting.update(status=_Status.REFUSED, outcome=reason_of(error)[:255], finished_at=now) and hold_id:
+        holds.release(hold_id=hold_id)
 
 
 def send_pending(*, now: datetime) -> int:

@@ -26,9 +26,9 @@ from gateway.web.serializers import AddressField, HashField, rendered
 from gateway.web.throttling import user_rate
 from portal.api import schema
 from portal.dashboard import Home, home_of
-from portal.histories import Happening, Position, timeline_of
+from portal.histories import KINDS, Happening, Position, timeline_of
 from portal.payloads import MOST_ACTIONS, actions_of
-from relay.models import RelayTransaction
+from relay.models import HASH_PART, RelayTransaction
 from users.api.authentication import ProfileRequest
 
 _FEWEST, _USUAL, _MOST = 1, 25, 100
@@ -75,6 +75,13 @@ class ExpiringSerializer(serializers.Serializer[Any]):
     expiresAt = serializers.DateTimeField(source="expires_at")
 
 
+class FirstStepsSerializer(serializers.Serializer[Any]):
+    """What a newcomer has done already."""
+
+    hadCredits = serializers.BooleanField(source="had_credits", help_text="Whether credits were ever added.")
+    relayedCall = serializers.BooleanField(source="relayed_call", help_text="Whether a call was accepted.")
+
+
 class HomeSerializer(serializers.Serializer[Any]):
     """The rest of the first screen, without the account."""
 
@@ -100,6 +107,7 @@ class HomeSerializer(serializers.Serializer[Any]):
         many=True, help_text="The last 30 UTC days on which calls of the user were settled."
     )
     checkIn = CalendarSerializer()
+    firstSteps = FirstStepsSerializer(source="steps")
 
 
 def _chance(chance: Chance) -> dict[str, Any]:
@@ -116,7 +124,7 @@ def _chance(chance: Chance) -> dict[str, Any]:
 def _home(home: Home) -> dict[str, Any]:
     calendar = home.calendar
     return {
-        **{name: getattr(home, name) for name in ("level", "daily_use", "days_left", "expiring")},
+        **{name: getattr(home, name) for name in ("level", "daily_use", "days_left", "expiring", "steps")},
         "typicalCost": home.spending.typical_cost,
         "spending": [{"day": day, "credits": spent} for day, spent in home.spending.days],
         "checkIn": {
@@ -256,15 +264,28 @@ class PageViewSet(ViewSet):
                 "limit", {"type": "integer", "minimum": _FEWEST, "maximum": _MOST, "default": _USUAL}
             ),
             OpenApiParameter("cursor", OpenApiTypes.STR, description="Opaque position, taken from `next`."),
+            OpenApiParameter("kind", enum=KINDS, description="List only rows of this kind."),
+            OpenApiParameter(
+                "hash",
+                {"type": "string", "pattern": "^0x[0-9a-fA-F]{6,64}((…|\\.{2,3})[0-9a-fA-F]+)?$"},
+                description="List only the calls with this transaction hash: the whole one, its beginning from 0x and "
+                "six digits on, or a shortened one such as 0x12ab34…5678.",
+            ),
         ],
         responses={200: TimelineSerializer, **schema.HISTORY},
     )
     @action(detail=False)
     def timeline(self, request: ProfileRequest) -> Response:
         limit, before = _limit(request), _position(request)
+        kept = {
+            name: value for name, value in (("kind", _kind(request)), ("hash", _hash_part(request))) if value
+        }
+        kinds = (kept["kind"],) if "kind" in kept else KINDS
         with reading_from_replica():
-            page = timeline_of(user=request.user, before=before, limit=limit)
-        query = page.next and urlencode({"limit": limit, "cursor": page.next.text})
+            page = timeline_of(
+                user=request.user, before=before, limit=limit, kinds=kinds, hash_part=kept.get("hash", "")
+            )
+        query = page.next and urlencode({"limit": limit, "cursor": page.next.text, **kept})
         body = {
             "next": query and request.build_absolute_uri(f"{request.path}?{query}"),
             "results": [_happening(row) for row in page.rows],
@@ -288,6 +309,20 @@ def _limit(request: ProfileRequest) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 3 and _FEWEST <= int(text) <= _MOST):
         raise ValidationError({"limit": [f"Send a whole number from {_FEWEST} to {_MOST}."]})
     return int(text)
+
+
+def _kind(request: ProfileRequest) -> str:
+    kind = request.query_params.get("kind", "")
+    if kind and kind not in KINDS:
+        raise ValidationError({"kind": [f"Send one of {', '.join(KINDS)}."]})
+    return kind
+
+
+def _hash_part(request: ProfileRequest) -> str:
+    part = request.query_params.get("hash", "")
+    if part and HASH_PART.fullmatch(part) is None:
+        raise ValidationError({"hash": ["Send 0x and at least six digits of a transaction hash."]})
+    return part
 
 
 def _position(request: ProfileRequest) -> Position:

@@ -187,7 +187,8 @@ class AccountResponseSerializer(serializers.Serializer[Any]):
         source="account.balance", help_text="All credits; negative when in debt."
     )
     held = serializers.IntegerField(
-        source="account.held", help_text="Credits held for relay transactions in progress."
+        source="account.held",
+        help_text="Held for relay transactions in progress, or undone purchases.",
     )
     available = serializers.IntegerField(source="account.available", help_text="`balance` less `held`.")
     debtLimit = serializers.IntegerField(

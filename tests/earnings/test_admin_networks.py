@@ -49,6 +49,23 @@ def _page(staff: Client, name: str, *ids: Any) -> Any:
     return staff.get(reverse(f"admin:earnings_{name}", args=ids)).content.decode()
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://offers.example/{reference}",
+        "https://offers.example/",
+        "https://x/{reference}{reference}",
+        "{reference}",
+    ],
+)
+def test_an_address_of_offers_that_would_not_work_is_refused(staff: Client, address: str) -> None:
+    values = _form(slug="bitlabs", offers_url=address)
+    response = staff.post(reverse("admin:earnings_adnetwork_add"), {**values, "reason": "offers"})
+    assert "has {reference} once" in response.content.decode()
+    assert not AdNetwork.objects.exists()
+    assert not ApprovalRequest.objects.exists()
+
+
 def test_an_added_network_with_its_secret_accepts_postbacks(staff: Client) -> None:
     values = _form(slug="tapjoy", is_enabled="on", rate="2.5", daily_cap="50")
 

@@ -1,5 +1,6 @@
 """GET /api/user/adNetworks: the references by which the networks know the signed-in user."""
 
+import random
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ def test_each_enabled_network_has_its_own_reference_of_the_user(path: str) -> No
                 "networkName": "BitLabs",
                 "kind": "SURVEYS",
                 "userReference": networks["bitlabs"].reference(user),
+                "offersUrl": None,
                 "holdHours": 0,
                 "typicalCredits": None,
             },
@@ -43,6 +45,7 @@ def test_each_enabled_network_has_its_own_reference_of_the_user(path: str) -> No
                 "networkName": "Tapjoy",
                 "kind": "OFFERWALL",
                 "userReference": networks["tapjoy"].reference(user),
+                "offersUrl": None,
                 "holdHours": 0,
                 "typicalCredits": None,
             },
@@ -51,6 +54,27 @@ def test_each_enabled_network_has_its_own_reference_of_the_user(path: str) -> No
     names = {named["userReference"] for who in (user, other) for named in _get(who).json()["networks"]}
     assert len(names) == 4
     assert all(len(name) == 32 and str(user.profile_address)[2:].lower() not in name for name in names)
+
+
+def test_a_networks_page_of_offers_has_the_users_reference() -> None:
+    user = UserFactory.create()
+    set_up("bitlabs", offers_url="https://offers.example/?token=a%20b&uid={reference}#top")
+
+    (network,) = _get(user).json()["networks"]
+
+    reference = network["userReference"]
+    assert network["offersUrl"] == f"https://offers.example/?token=a%20b&uid={reference}#top"
+
+
+def test_a_typical_amount_is_told_from_ten_earnings_on() -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", rate=1)
+    amounts = random.sample(range(1, 900), 11)
+    for number, amount in enumerate(amounts, 1):
+        (shown,) = _get(user).json()["networks"]
+        assert (shown["typicalCredits"] is None) == (number <= 10)
+        network.send(network.reward(user, amount=str(amount)))
+    typical = _get(user).json()["networks"][0]["typicalCredits"]
+    assert min(amounts) < typical < max(amounts) + 50
 
 
 def test_references_stay_when_the_secret_key_changes(settings: Any) -> None:

@@ -1,21 +1,26 @@
 """Packs, purchases and automatic top-up on the wire."""
 
 import secrets
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 
 from payments.models import AutoTopUp, CreditPack, Purchase
+from payments.services import refunds
 from tests.payments.api.conftest import NothingHappens
 from tests.payments.buying import new_pack
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, DoubleAccount
+from tests.payments.webhook_events import process_all_events
 from tests.relay.api.conftest import ApiResponse, Wallet
 from tests.relay.api.test_execute import assert_problem
 
 pytestmark = pytest.mark.django_db
 PACKS = "/api/payments/packs"
 PURCHASE = "/api/payments/purchaseCredits"
+PURCHASES, UNDO = "/api/payments/purchases", "/api/payments/undoPurchase"
 TOP_UP = "/api/payments/topUp"
 CONSENT = "Buy this pack whenever my credits run low, up to the limit of each month."
 
@@ -72,6 +77,8 @@ def test_a_bought_pack_is_returned_and_a_repeat_gets_the_same(
             "currency": "usd",
             "credits": payer.balance,
             "createdAt": int(made.created_at.timestamp()),
+            "undoUntil": int(cast("datetime", made.finished_at).timestamp()) + 3600,
+            "undo": "",
         }
     )
     assert first.headers["Cache-Control"] == "no-store"
@@ -79,6 +86,51 @@ def test_a_bought_pack_is_returned_and_a_repeat_gets_the_same(
     other = buy(wallet, {"amount": 2550, "currency": "EUR"})
     assert (other.body["pack"], other.body["cost"], other.body["currency"]) == (None, 2550, "eur")
     assert other.body["credits"] == 2550 * rates["eur"] // 100
+
+
+def test_packs_in_the_own_currency_come_first_and_those_of_others_in_one_order(
+    payer: Payer, wallet: Wallet, rates: dict[str, int]
+) -> None:
+    CreditPack.objects.update(is_offered=False)
+    for currency in ("usd", "gbp", "eur", "chf"):
+        new_pack(currency=currency)
+
+    def shown() -> tuple[Any, list[str], list[str]]:
+        body = wallet.send("get", PACKS).body
+        names = ("packs", "currencies")
+        packs, currencies = ([row["currency"] for row in body[name]] for name in names)
+        return body["ownCurrency"], packs, currencies
+
+    assert shown() == (None, *[["usd", "eur", "gbp", "chf"]] * 2)
+    assert buy(wallet, {"amount": 2550, "currency": "gbp"}).status == 200
+    assert shown() == ("gbp", *[["gbp", "usd", "eur", "chf"]] * 2)
+
+
+def test_the_newest_purchase_is_undone_and_listed_as_such(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, pack: CreditPack, nothing_happens: NothingHappens
+) -> None:
+    older, newest = (buy(wallet, {"pack": pack.code}).body for _ in range(2))
+    listed = wallet.send("get", PURCHASES).body["results"]
+    assert listed == [newest, older]
+    body = {"purchaseId": newest["purchaseId"]}
+    undone = wallet.post(UNDO, body).body
+    assert undone == {**newest, "undoUntil": None, "undo": "pending"}
+    refunds.send_pending(now=double.now())
+    process_all_events(double)
+    assert wallet.post(UNDO, body).body == {**undone, "undo": "done"}
+    assert payer.balance == older["credits"]
+    listed = wallet.send("get", PURCHASES).body["results"]
+    assert [row["undo"] for row in listed] == ["done", ""]
+
+    with nothing_happens():
+        unknown = {"purchaseId": str(uuid4())}
+        assert_problem(wallet.post(UNDO, unknown), 404, "unknown-purchase")
+        assert_problem(wallet.post(UNDO, {}), 400, "invalid-request")
+        Purchase.objects.filter(pk=older["purchaseId"]).update(finished_at=double.now() - timedelta(hours=1))
+        late = wallet.post(UNDO, {"purchaseId": older["purchaseId"]})
+        assert_problem(late, 409, "undo-refused")
+        assert late.body["reason"] == "too-late"
+        assert wallet.send("get", PURCHASES).body["results"][1]["undoUntil"] is None
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,15 @@ def test_before_any_call_there_is_no_price_and_no_spending(client: APIClient, ac
     assert (body["typicalCost"], body["spending"]) == (None, [])
 
 
+def test_the_first_steps_of_a_newcomer_are_known(client: APIClient, access: str, user: User) -> None:
+    steps = {"hadCredits": False, "relayedCall": False}
+    assert read(client, access)["firstSteps"] == steps
+    entries.grant(user=user, credits=1, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    assert read(client, access)["firstSteps"] == {**steps, "hadCredits": True}
+    relayed(user, 1)
+    assert read(client, access)["firstSteps"] == {"hadCredits": True, "relayedCall": True}
+
+
 def test_credits_are_compared_with_the_users_own_use(client: APIClient, access: str, user: User) -> None:
     fresh = read(client, access)
     assert (fresh["creditLevel"], fresh["dailyUse"], fresh["daysLeft"]) == ("depleted", 0, None)

@@ -4,6 +4,7 @@ import base64
 import random
 import secrets
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.utils.timezone import now
@@ -13,6 +14,7 @@ from rest_framework.test import APIClient
 from checkin.services import checkins
 from credits.models import EntrySource
 from credits.services import entries
+from tests.factories import AttemptFactory, UserFactory
 from tests.portal.history_rows import earned, relayed
 from users.models import User
 
@@ -22,7 +24,7 @@ PATH = "/api/user/timeline"
 
 def pages(client: APIClient, access: str, **query: Any) -> list[list[dict[str, Any]]]:
     """Read all pages."""
-    read, address = [], f"{PATH}?limit={query.get('limit', 25)}"
+    read, address = [], f"{PATH}?{urlencode({'limit': 25, **query})}"
     while address:
         response = client.get(address, HTTP_AUTHORIZATION=f"Bearer {access}")
         assert response.status_code == 200, response.content
@@ -60,6 +62,40 @@ def test_pages_show_each_row_of_every_list_once_and_the_newest_first(
     assert {row["credits"] for row in rows if row["kind"] == "call"} == {-1}
 
 
+def test_rows_of_one_kind_are_listed_in_pages_of_their_own(
+    client: APIClient, access: str, user: User
+) -> None:
+    relayed(user, 3)
+    earned(user, 4)
+    checkins.execute(user=user, now=now())
+
+    for kind, count in (("call", 3), ("entry", 4), ("check-in", 1)):
+        rows = [row for page in pages(client, access, limit=2, kind=kind) for row in page]
+        assert [row["kind"] for row in rows] == [kind] * count
+
+
+def test_a_call_is_found_by_any_of_its_hashes_and_only_by_its_owner(
+    client: APIClient, access: str, user: User
+) -> None:
+    relayed(user, 3)
+    relayed(other := UserFactory.create(), 1)
+    wanted, foreign = user.relay_transactions.earliest("pk"), other.relay_transactions.get()
+    hashes = [
+        AttemptFactory.create(relay_transaction=call).transaction_hash for call in (wanted, wanted, foreign)
+    ]
+
+    for text in (
+        hashes[0],
+        hashes[1].upper().replace("0X", "0x"),
+        hashes[0][:8],
+        f"{hashes[1][:8]}…{hashes[1][-4:]}",
+    ):
+        ((row,),) = pages(client, access, hash=text, kind="entry")
+        assert row["transactionHash"] == wanted.transaction_hash
+    assert pages(client, access, hash=hashes[2]) == [[]]
+    assert pages(client, access, hash=f"{hashes[0][:8]}…{'0' * 8}") == [[]]
+
+
 def test_a_page_takes_one_statement_beside_the_session(
     client: APIClient, access: str, user: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -83,6 +119,9 @@ def test_others_rows_are_not_shown(client: APIClient, access: str, user: User) -
         "limit=101",
         "limit=x",
         "cursor=x",
+        "kind=calls",
+        "hash=0x12345",
+        "hash=123456",
         "cursor=" + base64.urlsafe_b64encode(b'[1, 2, "2026-02-30", 1]').decode(),
         "cursor=" + base64.urlsafe_b64encode(b'[true, 2, "2026-02-03", 1]').decode(),
         "cursor=" + base64.urlsafe_b64encode(b'[1, 2, "2026-02-03", 40000]').decode(),

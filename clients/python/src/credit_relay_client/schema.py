@@ -170,7 +170,9 @@ ProblemCode: TypeAlias = Literal[
     "too-many-endpoints",
     "too-many-requests",
     "transaction-not-found",
+    "undo-refused",
     "unknown-pack",
+    "unknown-purchase",
     "unsupported-media-type",
     "untrusted-code",
     "validity-too-short",
@@ -239,6 +241,7 @@ class AdNetwork(TypedDict):
     networkName: str
     kind: "AdNetworkKindEnum"
     userReference: str
+    offersUrl: str | None
     holdHours: int
     typicalCredits: int | None
 
@@ -554,6 +557,13 @@ class Fairness(TypedDict):
     howToRecompute: str
 
 
+class FirstSteps(TypedDict):
+    """What a newcomer has done already."""
+
+    hadCredits: bool
+    relayedCall: bool
+
+
 class Happening(TypedDict):
     """A relay call, a check-in, or another change of the balance."""
 
@@ -601,6 +611,7 @@ class Home(TypedDict):
     typicalCost: int | None
     spending: "list[Spent]"
     checkIn: "Calendar"
+    firstSteps: "FirstSteps"
 
 
 class HostedPageAnswer(TypedDict):
@@ -943,6 +954,8 @@ class Packs(TypedDict):
 
     packs: "list[Pack]"
     currencies: "list[SoldCurrency]"
+    ownCurrency: str | None
+    undoMinutes: int
 
 
 class PaginatedDatedEarningList(TypedDict):
@@ -1103,9 +1116,17 @@ class Purchase(TypedDict):
     currency: str
     credits: int
     createdAt: int
+    undoUntil: int | None
+    undo: "UndoEnumOrEmpty"
 
 
 PurchaseStatusEnum: TypeAlias = Literal["paid"]
+
+
+class Purchases(TypedDict):
+    """The newest purchases."""
+
+    results: "list[Purchase]"
 
 
 class Quota(TypedDict):
@@ -1637,6 +1658,14 @@ TypeEnum: TypeAlias = Literal[
     "BONUS_SURVEYS_CREDITS",
     "BONUS_CREDITS_BACK",
 ]
+
+UndoEnumOrEmpty: TypeAlias = Literal["pending", "done", "refused", ""]
+
+
+class UndoRequest(TypedDict):
+    """The purchase to undo."""
+
+    purchaseId: str
 
 
 class UnsignedTransaction(TypedDict):

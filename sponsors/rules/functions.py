@@ -10,6 +10,7 @@ Functions as people write them, and their 4-byte selectors.
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from eth_abi.abi import is_encodable_type
@@ -22,8 +23,11 @@ from sponsors.rules.calls import NO_FUNCTION
 MOST_FUNCTIONS = 50
 _OF_PROFILES = ("setData(bytes32,bytes)", "setDataBatch(bytes32[],bytes[])")
 _SELECTOR = re.compile(r"0x[0-9a-f]{8}", re.IGNORECASE)
-_SIGNATURE = re.compile(r"(?:function\s+)?([A-Za-z_$][\w$]*)\s*(\(.*)", re.DOTALL)
-_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_SIGNATURE = re.compile(r"(?:function\s+)?([A-Za-z_$][\w$]*)\s*(\(.*)", re.DOTALL | re.ASCII)
+_NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
+_BASE = re.compile(r"[a-z]+[0-9x]{0,7}")
+_ARRAY = re.compile(r"(\[([1-9]\d{0,9})?\])*", re.ASCII)
+_AFTER = re.compile(r";?|\s.*", re.DOTALL)
 _MOST_DEPTH = 8
 
 
@@ -63,24 +67,50 @@ def _forms_of(name: str) -> list[str]:
 
 
 def _types(arguments: str) -> str:
-    """Return the canonical types in the text after a function's name; ignores all after their closing bracket."""
-    inside, _ = _bracketed(arguments)
-    types: str = normalize(f"({','.join(map(_type, _split(inside)))})")  # type: ignore[no-untyped-call]
-    if types != "()" and not is_encodable_type(types):
+    """Return the canonical types in the text after a function's name; modifiers may follow their closing bracket."""
+    inside, rest = _bracketed(arguments)
+    if _AFTER.fullmatch(rest) is None:
         raise NotAFunction(f"“{arguments[:60]}” is no list of types such as (address,uint256).")
-    return types
+    return f"({','.join(map(_type, _split(inside)))})"
 
 
-def _type(argument: str, depth: int = 0) -> str:
+def _type(argument: str, depth: int = 1) -> str:
     """Return the type of an argument such as `address to` or `(uint256 a, bytes b)[] items`."""
-    argument = argument.strip().removeprefix("tuple")
-    if not argument.startswith("("):
-        return (argument.split() or [""])[0]
+    argument = argument.strip()
+    components = argument.removeprefix("tuple")
+    if not components.startswith("("):
+        return _plain(argument.partition(" ")[0])
+    _require_depth(depth)
+    inside, rest = _bracketed(components)
+    array, _, _ = rest.partition(" ")
+    return f"({','.join(_type(part, depth + 1) for part in _split(inside))}){_array(array)}"
+
+
+def _plain(text: str) -> str:
+    """Return the canonical form of a type that is no tuple."""
+    base, bracket, array = text.partition("[")
+    canonical = _canonical(base) if _BASE.fullmatch(base) else None
+    if canonical is None:
+        raise NotAFunction(f"“{text[:60]}” is no type such as address or uint256.")
+    return canonical + _array(bracket + array)
+
+
+def _array(text: str) -> str:
+    if _ARRAY.fullmatch(text) is None:
+        raise NotAFunction(f"“{text[:60]}” is no array such as [] or [2].")
+    return text
+
+
+def _require_depth(depth: int) -> None:
     if depth > _MOST_DEPTH:
         raise NotAFunction("The types are nested too deeply.")
-    inside, rest = _bracketed(argument)
-    array = re.match(r"(\[\d*\])*", rest)
-    return f"({','.join(_type(part, depth + 1) for part in _split(inside))}){array[0] if array else ''}"
+
+
+# Parsing takes long, and callers send many.
+@lru_cache(maxsize=4096)
+def _canonical(base: str) -> str | None:
+    canonical: str = normalize(base)  # type: ignore[no-untyped-call]
+    return canonical if is_encodable_type(canonical) else None
 
 
 def _bracketed(text: str) -> tuple[str, str]:
@@ -113,23 +143,25 @@ def _signatures_in(text: str) -> list[str]:
         content: Any = json.loads(text)
         entries = content if isinstance(content, list) else [content]
         functions = [each for each in entries if each.get("type", "function") == "function"]
-        signatures = [f"{each['name']}({','.join(map(_json_type, each['inputs']))})" for each in functions]
+        signatures = [f"{_name(each)}({','.join(map(_json_type, each['inputs']))})" for each in functions]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise NotAFunction("The text is no entry of an ABI with a name and inputs.") from error
     if not 1 <= len(signatures) <= MOST_FUNCTIONS:
         raise NotAFunction(f"An ABI may have 1 to {MOST_FUNCTIONS} functions here.")
-    return [_checked(each) for each in signatures]
+    return signatures
 
 
-def _json_type(argument: Any) -> str:
-    kind = str(argument["type"])
+def _name(function: Any) -> str:
+    name: str = function["name"]
+    if _NAME.fullmatch(name) is None:
+        raise NotAFunction(f"“{name[:60]}” is no name of a function.")
+    return name
+
+
+def _json_type(argument: Any, depth: int = 1) -> str:
+    kind: str = argument["type"]
     if not kind.startswith("tuple"):
-        return kind
-    return f"({','.join(map(_json_type, argument['components']))}){kind.removeprefix('tuple')}"
-
-
-def _checked(signature: str) -> str:
-    written = _SIGNATURE.fullmatch(signature)
-    if written is None:
-        raise NotAFunction(f"“{signature[:60]}” is no function of an ABI.")
-    return written[1] + _types(written[2])
+        return _plain(kind)
+    _require_depth(depth)
+    components = (_json_type(each, depth + 1) for each in argument["components"])
+    return f"({','.join(components)}){_array(kind.removeprefix('tuple'))}"

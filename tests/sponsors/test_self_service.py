@@ -321,6 +321,10 @@ def test_what_staff_have_switched_off_no_owner_switches_on() -> None:
     with pytest.raises(StaffDecide):
         self_service.switch(policy=policy, is_enabled=True, actor=owner)
     assert not Policy.objects.get(pk=policy.pk).is_enabled
+    confirm(browser_of(member("operations")), "sponsors_policy", "switch_on", policy)
+    for is_enabled in (False, True):
+        self_service.switch(policy=policy, is_enabled=is_enabled, actor=owner)
+        assert Policy.objects.get(pk=policy.pk).is_enabled == is_enabled
     assert rules() == []
 
 
@@ -403,12 +407,14 @@ def test_a_budget_that_staff_lower_and_raise_again_has_counted_the_calls_between
 def test_a_ban_freezes_what_the_person_opened_or_owns_and_nothing_else() -> None:
     abuser, other, colleague = UserFactory.create_batch(3)
     ours, shared, theirs, staffed = opened(abuser), opened(other), opened(colleague), make_sponsor()
+    passed_on = opened(abuser)
+    Member.objects.filter(sponsor=passed_on).update(user=other)
     for sponsor in (shared, staffed):
         Member.objects.create(sponsor=sponsor, user=abuser, role="owner")
     Member.objects.create(sponsor=theirs, user=abuser, role="viewer")
     bans.ban(user=abuser, actor=member("support"), reason="abuse", now=timezone.now())
     frozen = set(Sponsor.objects.filter(is_frozen=True))
-    assert frozen == {ours, shared}
+    assert frozen == {ours, shared, passed_on}
 
 
 def test_an_opening_and_a_ban_at_the_same_moment_leave_no_sponsor_that_pays() -> None:

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _BASE = re.compile(r"[a-z]+[0-9x]{0,7}")
 _ARRAY = re.compile(r"(\[([1-9]\d{0,9})?\])*", re.ASCII)
 _AFTER = re.compile(r";?|\s.*", re.DOTALL)
-_MOST_DEPTH = 8
+_MOST_DEPTH = 4
 
 
 class NotAFunction(Exception):

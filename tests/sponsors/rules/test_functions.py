@@ -19,6 +19,10 @@ def entry(name: str, *inputs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def nested(depth: int) -> dict[str, Any]:
+    return {"type": "tuple", "components": [nested(depth - 1)]} if depth else {"type": "bool"}
+
+
 _ORDER = [{"name": "to", "type": "address"}, {"name": "ids", "type": "bytes32[2]"}]
 
 
@@ -30,6 +34,7 @@ _ORDER = [{"name": "to", "type": "address"}, {"name": "ids", "type": "bytes32[2]
         ("  buy( (address to, bytes32[2] ids)[] orders , bool )", ["buy((address,bytes32[2])[],bool)"]),
         ("buy(tuple(address to, bytes32[2] ids) order)", ["buy((address,bytes32[2]))"]),
         ("claim()", ["claim()"]),
+        ("deep(((((bool) a) b) c) d)", ["deep(((((bool)))))"]),
         ("setData", ["setData(bytes32,bytes)"]),
         (
             "burn",
@@ -73,7 +78,7 @@ def test_a_selector_is_itself_and_nothing_is_a_transfer(text: str, selector: byt
         "mint(address))(",
         "(address)",
         "mint" + "(" * 5_000,
-        "mint(" + "(" * 9 + "bool" + ")" * 10,
+        "mint(" + "(" * 5 + "bool" + ")" * 6,
         "{}",
         "[]",
         "[1]",
@@ -85,6 +90,7 @@ def test_a_selector_is_itself_and_nothing_is_a_transfer(text: str, selector: byt
         json.dumps(entry("mint", {"type": "bool),x(bool"})),
         json.dumps(entry("mint", {"type": "tuple),x(", "components": []})),
         json.dumps({"type": "function", "name": 1, "inputs": []}),
+        json.dumps(entry("mint", nested(5))),
         json.dumps([entry(f"f{one}") for one in range(MOST_FUNCTIONS + 1)]),
     ],
 )

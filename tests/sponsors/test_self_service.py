@@ -373,6 +373,17 @@ def test_an_approval_does_not_undo_a_budget_that_was_set_after_its_request() -> 
     assert (sponsor.day_credits, sponsor.month_credits) == (7, 70)
 
 
+def test_a_new_budget_waits_for_calls_that_are_being_paid_and_counts_them() -> None:
+    sponsor = make_sponsor()
+    version, request = make_policy(sponsor), request_budget(sponsor, 100, 100)
+    approve = partial(approvals.approve, request_id=request.pk, actor=member("operations"), reason="agreed")
+    with waits_for_this_transaction(approve) as waiting:
+        assert pay(version, UserFactory.create(), 60) is None
+    assert not isinstance(waiting.result(), DomainError)
+    assert pay(version, UserFactory.create(), 41) == "sponsor-budget"
+    assert pay(version, UserFactory.create(), 40) is None
+
+
 @pytest.mark.parametrize(("day", "month"), [(None, 5), (5, None), (0, 5), (5, 0), (-1, 5)])
 def test_half_a_budget_is_not_requested_and_not_stored(day: int | None, month: int | None) -> None:
     sponsor = opened(UserFactory.create())

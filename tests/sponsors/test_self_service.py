@@ -419,7 +419,8 @@ def test_a_ban_freezes_what_the_person_opened_or_owns_and_nothing_else() -> None
     abuser, other, colleague = UserFactory.create_batch(3)
     ours, shared, theirs, staffed = opened(abuser), opened(other), opened(colleague), make_sponsor()
     passed_on = opened(abuser)
-    Member.objects.filter(sponsor=passed_on).update(user=other)
+    Member.objects.filter(sponsor=passed_on).delete()
+    Member.objects.create(sponsor=passed_on, user=other, role="owner")
     for sponsor in (shared, staffed):
         Member.objects.create(sponsor=sponsor, user=abuser, role="owner")
     Member.objects.create(sponsor=theirs, user=abuser, role="viewer")

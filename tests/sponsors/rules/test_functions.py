@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from eth_utils.abi import function_signature_to_4byte_selector
 
+from sponsors.rules import functions
 from sponsors.rules.functions import MOST_FUNCTIONS, NotAFunction, selectors_of
 
 
@@ -97,3 +98,11 @@ def test_a_selector_is_itself_and_nothing_is_a_transfer(text: str, selector: byt
 def test_what_is_no_function_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(NotAFunction, match=r"\w.*\.$"):
         selectors_of(text)
+
+
+@pytest.mark.parametrize("name", ["a" * 9, "uint" + "1" * 8, "bool|bool"])
+def test_no_process_keeps_what_cannot_be_a_type(name: str) -> None:
+    before = functions._canonical.cache_info()
+    with pytest.raises(NotAFunction):
+        selectors_of(f"mint({name})")
+    assert functions._canonical.cache_info() == before

@@ -537,7 +537,7 @@ SPONSOR_SELF_SERVICE_DAY_CREDITS = env.integer("SPONSOR_SELF_SERVICE_DAY_CREDITS
 SPONSOR_SELF_SERVICE_MONTH_CREDITS = env.integer(
     "SPONSOR_SELF_SERVICE_MONTH_CREDITS", default=50_000, minimum=1
 )
-# Every change of terms stores a version that stays.
+# Every change of terms or of a signer of vouchers stores a row that stays.
 SPONSOR_TERMS_RATE = "100/day"
 
 # ------------ Webhooks to wallet apps, and the ledger's signed roots -----------------------------------------

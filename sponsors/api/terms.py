@@ -11,6 +11,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -176,9 +177,13 @@ class SignerRequestSerializer(BodySerializer):
 POLICY_PATH = "policies/(?P<policy>[-a-zA-Z0-9_]{1,40})"
 
 
+# What a change stores stays.
+_ChangeRate = user_rate("SPONSOR_TERMS_RATE")
+
+
 class TermsViewSet(SponsorViewSet):
     writes = Right.OWN
-    throttle_classes = (user_rate("SPONSOR_TERMS_RATE"),)
+    throttle_classes = (_ChangeRate,)
 
     @extend_schema(
         operation_id="writeSponsorTerms",
@@ -225,6 +230,10 @@ class TermsViewSet(SponsorViewSet):
 
 class SignerViewSet(SponsorViewSet):
     writes = Right.OWN
+
+    def get_throttles(self) -> list[Any]:
+        """Return the rate of changes, or that of reads."""
+        return super().get_throttles() if self.request.method in SAFE_METHODS else [_ChangeRate()]
 
     @extend_schema(
         operation_id="sponsorSigners",

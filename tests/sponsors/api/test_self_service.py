@@ -127,17 +127,24 @@ def test_impossible_terms_store_nothing(change: dict[str, object], status: int, 
     assert terms_stored() == before
 
 
-def test_a_person_writes_as_many_versions_a_day_as_the_rate_allows(
+def test_a_person_changes_terms_and_signers_as_often_as_the_rate_allows(
     services: Services, settings: Settings
 ) -> None:
     settings.SPONSOR_TERMS_RATE = "2/day"
-    owner = UserFactory.create()
+    owner, address = UserFactory.create(), random_address()
     path = opened(owner)
-    answers = [call(owner, "put", f"{path}/policies/x", callCredits=5).status for _ in range(2)]
-    answers.append(call(owner, "put", f"{path}/policies/x/state", isEnabled=False).status)
-    assert answers == [200, 200, 429]
-    assert PolicyVersion.objects.count() == 2
-    assert Policy.objects.get().is_enabled
+    assert call(owner, "put", f"{path}/policies/x", callCredits=5).status == 200
+    assert call(owner, "post", f"{path}/signers", address=address).status == 200
+    before = terms_stored()
+    for method, what, body in (
+        ("put", "policies/x", {"callCredits": 6}),
+        ("put", "policies/x/state", {"isEnabled": False}),
+        ("post", "signers", {"address": random_address()}),
+        ("delete", f"signers/{address}", {}),
+    ):
+        assert call(owner, method, f"{path}/{what}", **body).status == 429
+    assert call(owner, "get", f"{path}/signers").status == 200
+    assert terms_stored() == before
 
 
 @pytest.mark.parametrize("role", ["viewer", "manager"])

@@ -165,6 +165,12 @@ def section(page: Page, name: str) -> None:
     whole(page)
 
 
+def subscribe(page: Page) -> None:
+    """Order the plan that the form describes, and confirm its total."""
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("dialog").get_by_role("button", name="Subscribe and pay").click()
+
+
 def whole(page: Page) -> None:
     """Wait until nothing of the section is loading."""
     expect(page.locator("#content")).to_have_attribute("aria-busy", "false")
@@ -186,7 +192,14 @@ class Shop:
         """Respond to GET /api/payments/packs."""
         pack = {"pack": "usd-10", "currency": "usd", "cost": 1000, "amount": "$10.00", "credits": 10_500}
         terms = {"currency": "usd", "minimum": 50, "maximum": 1_000_000, "creditsPerMajorUnit": 1000}
-        route.fulfill(json={"packs": [{**pack, "bonusCredits": 500}], "currencies": [terms]})
+        route.fulfill(
+            json={
+                "packs": [{**pack, "bonusCredits": 500}],
+                "currencies": [terms],
+                "ownCurrency": None,
+                "undoMinutes": 60,
+            }
+        )
 
     def purchase(self, route: Route) -> None:
         """Respond to POST /api/payments/purchaseCredits."""
@@ -195,7 +208,14 @@ class Shop:
             problem = {"code": "payment-method-required", "status": 402, "title": "", "detail": "No card."}
             route.fulfill(status=402, json={"type": "/problems/payment-method-required", **problem})
         else:
-            paid = {"purchaseId": "1", "status": "paid", "pack": "usd-10", "createdAt": 1}
+            paid = {
+                "purchaseId": "1",
+                "status": "paid",
+                "pack": "usd-10",
+                "createdAt": 1,
+                "undoUntil": None,
+                "undo": "",
+            }
             route.fulfill(json={**paid, "cost": 1000, "currency": "usd", "credits": 10_500})
 
     def top_up(self, route: Route) -> None:

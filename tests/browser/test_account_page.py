@@ -21,7 +21,17 @@ from relay.services.fleet import relayers
 from rewards.models import Badge
 from rewards.services import levels
 from tests.browser.accessibility import violations
-from tests.browser.account_page import PHONE, Holder, Shop, holding, section, toast, whole, window_of
+from tests.browser.account_page import (
+    PHONE,
+    Holder,
+    Shop,
+    holding,
+    section,
+    subscribe,
+    toast,
+    whole,
+    window_of,
+)
 from tests.earnings.ad_networks import set_up
 from tests.factories import random_address
 from tests.fakes.profiles import transfer
@@ -259,13 +269,13 @@ def test_a_plan_is_started_changed_cancelled_and_resumed_with_the_amount_that_it
         amount = page.get_by_label("Amount per month")
         for wrong in ("0", "0,00", "ten", "1.234.5"):
             amount.fill(wrong)
-            page.get_by_role("button", name="Subscribe and pay").click()
+            page.get_by_role("button", name="Continue").click()
             expect(page.get_by_text("Enter an amount above 0")).to_be_visible()
         assert holder.billing.calls["create_card_page"] == 0
 
         # The mark of another country; the card is entered at Stripe, and what was wanted continues by itself.
         amount.fill("25,50")
-        page.get_by_role("button", name="Subscribe and pay").click()
+        subscribe(page)
         expect(page.get_by_role("heading", name="Your plan: $25.50 a month")).to_be_visible()
         assert holder.billing.calls["create_subscription"] == 1
 
@@ -303,7 +313,7 @@ def test_a_declined_card_leaves_the_plan_in_its_place_and_names_the_next_step(
         holder.signs_in(page)
         holder.card = DECLINES
         page.goto(f"{holder.base_url}{ACCOUNT}#plan")
-        page.get_by_role("button", name="Subscribe and pay").click()
+        subscribe(page)
         failed = page.get_by_role("alert").filter(has_text="Your bank declined the card")
         expect(failed.get_by_role("button", name="Replace the card")).to_be_visible()
         expect(page.get_by_role("heading", name="Your plan: $10.00 a month")).to_be_visible()
@@ -330,7 +340,7 @@ def test_what_stripe_does_not_tell_is_missing_alone_and_an_address_is_asked_for(
         holder.installs_extension(page)
         holder.signs_in(page)
         page.goto(f"{holder.base_url}{ACCOUNT}#plan")
-        page.get_by_role("button", name="Subscribe and pay").click()
+        subscribe(page)
         expect(page.get_by_role("heading", name="Your plan: $10.00 a month")).to_be_visible()
         for name in ("invoices", "card", "receiptEmail", "packs"):
             page.route(f"**/api/payments/{name}*", away)
@@ -357,14 +367,14 @@ def test_leaving_checkout_without_a_card_charges_nothing_and_payment_from_balanc
         holder.signs_in(page)
         holder.enters_cards = False
         page.goto(f"{holder.base_url}{ACCOUNT}#plan")
-        page.get_by_role("button", name="Subscribe and pay").click()
+        subscribe(page)
         expect(page.get_by_text("No card was saved at Stripe, so nothing was charged")).to_be_visible()
         assert (holder.billing.calls["create_card_page"], holder.billing.calls["create_subscription"]) == (
             1,
             0,
         )
         holder.enters_cards = True
-        page.get_by_role("button", name="Subscribe and pay").click()
+        subscribe(page)
         expect(page.get_by_role("heading", name="Your plan: $10.00 a month")).to_be_visible()
         expect(page.get_by_text(told)).to_have_count(0)
         page.route("**/api/payments/subscription", from_balance)
@@ -523,6 +533,14 @@ def test_a_pack_is_bought_once_over_stripes_page_and_a_top_up_needs_a_tick(
         page.goto(f"{holder.base_url}{ACCOUNT}#plan")
 
         page.get_by_role("button", name="Buy for $10.00").click()
+        sheet = page.get_by_role("dialog")
+        expect(sheet).to_contain_text("10,500 credits")
+        expect(sheet.locator(".total")).to_have_text("$10.00")
+        assert violations(page) == []
+        sheet.get_by_role("button", name="Do not buy").click()
+        assert shop.keys == []
+        page.get_by_role("button", name="Buy for $10.00").click()
+        sheet.get_by_role("button", name="Pay $10.00").click()
         # Without a card at first: it is entered at Stripe, and the same purchase continues by itself.
         expect(
             page.get_by_text("Thank you. 10,500 credits for $10.00 were added to your account.")

@@ -82,7 +82,8 @@ def subscribe(window: AdminClient, stack: Stack) -> None:
     page, provider, here = window.page, f"{stack.provider.url}/**", f"{stack.web.url}/account#plan"
     section(page, "Plan")
     page.get_by_label("Amount per month").fill("25,50")
-    page.get_by_role("button", name="Subscribe and pay").click()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("dialog").get_by_role("button", name="Subscribe and pay").click()
     page.wait_for_url(provider)
     give_card(page, "Save")
     # The page continues by itself, and the bank wants a confirmation; the user looks at the page once more before.

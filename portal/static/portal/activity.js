@@ -1,6 +1,6 @@
 // One timeline of everything that happened to the account, and the proof of the ledger.
 
-import { actionButton, actions, details, explorerLink, h, panel, quiet } from "./dom.js";
+import { actionButton, actions, details, explorerLink, field, form, h, panel, quiet } from "./dom.js";
 import { icon } from "./icons.js";
 import { ledgerProof } from "./ledger.js";
 import { bars, monthOf } from "./plot.js";
@@ -18,15 +18,63 @@ export async function activity(context) {
     session.get("/api/user/home"),
   ]);
   draw(
-    panel(t("Everything that happened"), timeline(first, service, context)),
+    panel(t("Everything that happened"), chosen(first, service, context)),
     spent(spending),
     h("section", { class: "panel" }, details(t("Proof of the ledger"), ledgerProof({ session, report }))),
   );
 }
 
-function timeline(first, service, { session, report }) {
-  if (!first.results.length)
-    return quiet(t("Nothing yet. Your transactions, earnings, payments and check-ins will be listed here."));
+const KINDS = {
+  "": t("Everything"),
+  call: t("Transactions"),
+  entry: t("Other changes of the balance"),
+  "check-in": t("Check-ins"),
+};
+const HASH = /^0x[0-9a-f]{6,64}((…|\.{2,3})[0-9a-f]+)?$/i;
+
+/** The timeline under a choice of its rows and a search by hash. */
+function chosen(first, service, context) {
+  const { session, report } = context;
+  const nothing = t("Nothing yet. Your transactions, earnings, payments and check-ins will be listed here.");
+  const place = h("div", { "aria-live": "polite" }, timeline(first, nothing, service, context));
+  const kind = h(
+    "select",
+    { name: "kind" },
+    Object.entries(KINDS).map(([value, text]) => h("option", { value }, text)),
+  );
+  const hash = h("input", { name: "hash", autocomplete: "off", spellcheck: "false", placeholder: "0x…" });
+  const read = async (query, empty) => {
+    const page = await session.get("/api/user/timeline", { limit: PAGE, ...query });
+    place.replaceChildren(timeline(page, empty, service, context));
+  };
+  kind.addEventListener("change", () => {
+    hash.value = "";
+    const empty = kind.value ? t("Nothing of this kind yet.") : nothing;
+    read(kind.value ? { kind: kind.value } : {}, empty).catch(report);
+  });
+  const find = form(
+    {
+      button: t("Find"),
+      kind: "plain",
+      checks: ({ hash: text }) =>
+        !text.trim() || HASH.test(text.trim())
+          ? null
+          : t("Enter a transaction hash, or its beginning: 0x and at least six more characters."),
+      action: ({ hash: text }) => {
+        kind.value = "";
+        return text.trim()
+          ? read({ hash: text.trim() }, t("No transaction of yours has this hash."))
+          : read({}, nothing);
+      },
+      report,
+    },
+    field(t("Transaction hash"), hash),
+  );
+  return h("div", {}, h("div", { class: "choices" }, field(t("Show"), kind), find), place);
+}
+
+function timeline(first, nothing, service, { session, report }) {
+  if (!first.results.length) return quiet(nothing);
   const days = h("div");
   const more = actions();
   let shown = { day: null, list: null };

@@ -1,7 +1,9 @@
 // Payments that may lead over Stripe's pages, and continue by themselves when the user comes back.
 
+import { actionButton, confirmed, definitions, h, quiet } from "./dom.js";
 import { isSignedOut } from "./session.js";
-import { credits, money, t, unixDate } from "./text.js";
+import { credits, money, t, timeOfDay, unixDate } from "./text.js";
+import { callsFor } from "./worth.js";
 
 const WANTED = "credit-relay.wanted-payment";
 const LASTS_MS = 3_600_000;
@@ -10,12 +12,128 @@ export const BUYS = ["refunded", "disputed", "not-paid"];
 
 export const openInvoice = (invoices) => invoices.find(({ status, pageUrl }) => status === "open" && pageUrl);
 
-/** Start, change or resume the monthly payment; leaves to Stripe where a card or a confirmation is missing. */
-export const payMonthly = (monthly, context, state) =>
-  pay({ monthly, isChange: isLive(state), until: state?.currentPeriodEnd }, context);
+/**
+ * Start, change or resume the monthly payment; leaves to Stripe where a card or a confirmation is missing. What charges
+ * the card now is confirmed first: `gives` are the credits of a month.
+ */
+export async function payMonthly(monthly, context, state, gives) {
+  const isChange = isLive(state);
+  const { subscriptionCost: cost, currency } = monthly;
+  const order = { cost, currency, gives, isMonthly: true, yes: t("Subscribe and pay") };
+  if (!isChange && !(await agreed(order, context))) return;
+  await pay({ monthly, isChange, until: state?.currentPeriodEnd }, context);
+}
 
-/** Buy a pack or an amount, once for each press: every repeat of it carries the same key. */
-export const buy = (purchase, context) => pay({ purchase, key: crypto.randomUUID() }, context);
+/**
+ * Buy a pack or an amount once the user has confirmed the total. Each press is one purchase: every repeat of it carries
+ * the same key.
+ */
+export async function buy(purchase, { cost, currency, gives }, context) {
+  const yes = t("Pay {price}", { price: money(cost, currency) });
+  if (await agreed({ cost, currency, gives, yes }, context))
+    await pay({ purchase, key: crypto.randomUUID() }, context);
+}
+
+/** Show what is bought, how it is paid, and the total; return whether the user orders it. */
+async function agreed({ cost, currency, gives, isMonthly, yes }, { session, typicalCost, undoMinutes }) {
+  const { card } = await session.get("/api/payments/card").catch((error) => {
+    if (isSignedOut(error)) throw error;
+    return {};
+  });
+  const price = money(cost, currency);
+  const get = [gives > 0 && credits(gives), gives > 0 && callsFor(gives, typicalCost)]
+    .filter(Boolean)
+    .join(", ");
+  return confirmed(
+    {
+      title: isMonthly ? t("Confirm your plan") : t("Confirm your purchase"),
+      yes: document.body.dataset.orderButton || yes,
+      no: t("Do not buy"),
+    },
+    definitions(
+      get && [t("You get"), isMonthly ? t("{credits} each month", { credits: get }) : get],
+      [t("Card"), card === null ? t("You enter it at Stripe, then this is paid.") : cardText(card)],
+      [t("Total"), h("strong", { class: "total" }, isMonthly ? t("{price} a month", { price }) : price)],
+    ),
+    quiet(
+      isMonthly
+        ? t("The first month is charged now, then each month until you cancel. You can cancel at any time.")
+        : undoMinutes > 0
+          ? t(
+              "Charged once, tax included. You can undo it for {minutes} minutes while none of it is spent.",
+              {
+                minutes: undoMinutes,
+              },
+            )
+          : t("Charged once, tax included."),
+      legal(),
+    ),
+  );
+}
+
+/** The operator's terms, as a link. */
+export function legal() {
+  const terms = document.querySelector("footer [data-terms]");
+  return terms && [" ", h("a", { href: terms.href, rel: "noreferrer" }, terms.textContent)];
+}
+
+/** A card as its holder knows it; only Stripe stores it. */
+export function cardText(card) {
+  if (card === undefined) return t("This cannot be read at Stripe at the moment.");
+  if (!card) return t("none is saved");
+  const { brand, last4, expiresMonth: month, expiresYear: year } = card;
+  return t("{brand} ending in {digits}, valid until {date}", {
+    brand: BRANDS[brand] ?? brand,
+    digits: last4,
+    date: `${String(month).padStart(2, "0")}/${year}`,
+  });
+}
+
+const BRANDS = {
+  amex: "American Express",
+  cartes_bancaires: "Cartes Bancaires",
+  diners: "Diners Club",
+  discover: "Discover",
+  eftpos_au: "Eftpos",
+  jcb: "JCB",
+  mastercard: "Mastercard",
+  unionpay: "UnionPay",
+  visa: "Visa",
+};
+
+/** A button that takes a purchase back after a confirmation; null if that is not possible any more. */
+export function undoButton(
+  { purchaseId, cost, currency, credits: gave, undoUntil },
+  { session, again, report },
+) {
+  if (!undoUntil) return null;
+  const undo = async () => {
+    const sure = await confirmed(
+      {
+        title: t("Undo this purchase?"),
+        yes: t("Undo the purchase"),
+        no: t("Keep the credits"),
+        kind: "danger",
+      },
+      h(
+        "p",
+        {},
+        t("{price} goes back to your card, and {credits} leave your account.", {
+          price: money(cost, currency),
+          credits: credits(gave),
+        }),
+      ),
+    );
+    if (!sure) return;
+    await session.post("/api/payments/undoPurchase", { purchaseId });
+    await again();
+    report(
+      t("Undone. {price} goes back to your card; banks take a few days.", { price: money(cost, currency) }),
+    );
+  };
+  const label = t("Undo until {time}", { time: timeOfDay(undoUntil * 1000) });
+  return actionButton(label, undo, report, { kind: "plain small" });
+}
 
 const isLive = (state) =>
   Boolean(state) && ["active", "trialing"].includes(state.status) && !BUYS.includes(state.nextStep);
@@ -54,7 +172,7 @@ async function attempt(wanted, context, { maySendAway }) {
     return go();
   };
   try {
-    return wanted.monthly ? await payByMonth(wanted, session) : await payOnce(wanted, session);
+    return wanted.monthly ? await payByMonth(wanted, session) : await payOnce(wanted, context);
   } catch (error) {
     if (error.code === "payment-method-required") {
       return maySendAway
@@ -86,12 +204,14 @@ async function payByMonth({ monthly, isChange, until }, session) {
       );
 }
 
-async function payOnce({ purchase, key }, session) {
+async function payOnce({ purchase, key }, context) {
+  const { session } = context;
   const done = await session.post("/api/payments/purchaseCredits", purchase, { "Idempotency-Key": key });
-  return t("Thank you. {credits} for {price} were added to your account.", {
+  const thanks = t("Thank you. {credits} for {price} were added to your account.", {
     credits: credits(done.credits),
     price: money(done.cost, done.currency),
   });
+  return h("span", {}, thanks, " ", undoButton(done, context));
 }
 
 /** Open a page of Stripe that leads back to this one. */

@@ -4,9 +4,14 @@ import { actionButton, actions, h, panel, quiet, table } from "./dom.js";
 import { icon } from "./icons.js";
 import { credits, lasting, number, t, tn, until } from "./text.js";
 import { HELD_BECAUSE, SOURCES, nameOf } from "./words.js";
+import { pricing, valued } from "./worth.js";
+
+// Names for people, where a network's own is one for its operator.
+const NAMES = { "push-report": t("Ads as notifications"), "visit-link": t("Links in ads") };
 
 export async function earn({ session, report, draw }) {
-  const [{ networks }, held] = await Promise.all([
+  const [worth, { networks }, held] = await Promise.all([
+    pricing(session),
     session.get("/api/user/adNetworks"),
     session
       .get("/api/user/arriving")
@@ -19,14 +24,14 @@ export async function earn({ session, report, draw }) {
         "p",
         {},
         t(
-          "Apps that show surveys, offers, videos or ads of these networks credit you here. A network knows you by a reference, never by your profile.",
+          "Open a network's offers here, or use an app that shows them: what you earn is added to your credits. A network knows you by a reference, never by your profile.",
         ),
       ),
       networks.length
         ? h(
             "div",
             { class: "cards" },
-            networks.map((row) => network(row, report)),
+            networks.map((row) => network(row, worth, report)),
           )
         : quiet(t("No network is available right now. Come back later, or check in each day.")),
     ),
@@ -34,7 +39,11 @@ export async function earn({ session, report, draw }) {
   );
 }
 
-function network({ networkName, network: slug, kind, userReference, typicalCredits, holdHours }, report) {
+function network(
+  { networkName, network: slug, kind, userReference, offersUrl, typicalCredits, holdHours },
+  worth,
+  report,
+) {
   const copy = () =>
     navigator.clipboard
       .writeText(userReference)
@@ -42,19 +51,21 @@ function network({ networkName, network: slug, kind, userReference, typicalCredi
   return h(
     "article",
     {},
-    h("h3", {}, icon(kind), " ", networkName ?? slug),
+    h("h3", {}, icon(kind), " ", NAMES[slug] ?? networkName ?? slug),
     h("p", {}, nameOf(SOURCES, kind)),
-    h(
-      "p",
-      {},
-      typicalCredits
-        ? t("Typically {credits} each", { credits: credits(typicalCredits) })
-        : t("No typical amount is known yet"),
-    ),
+    typicalCredits && h("p", {}, t("Typically {credits} each", { credits: valued(typicalCredits, worth) })),
     quiet(
       holdHours ? t("Spendable after {time}", { time: lasting(holdHours * 60) }) : t("Spendable at once"),
     ),
-    actions(actionButton(t("Copy my reference"), copy, report, { kind: "plain small" })),
+    actions(
+      offersUrl
+        ? h(
+            "a",
+            { class: "button small", href: offersUrl, target: "_blank", rel: "noreferrer" },
+            t("Open the offers"),
+          )
+        : actionButton(t("Copy my reference"), copy, report, { kind: "plain small" }),
+    ),
   );
 }
 

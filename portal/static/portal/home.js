@@ -2,6 +2,7 @@
 
 import { actions, h } from "./dom.js";
 import { credits, date, number, t, tn, unixDate, until } from "./text.js";
+import { pricing } from "./worth.js";
 
 const UNPAID = ["past_due", "incomplete", "unpaid"];
 
@@ -9,6 +10,7 @@ export async function home(context) {
   const { session, draw } = context;
   const others = { home: session.get("/api/user/home"), dashboard: session.get("/api/user/dashboardInfo") };
   for (const each of Object.values(others)) each.catch(() => null);
+  pricing(session);
   const account = await session.get("/api/user/account");
   const good = h("p", { class: "lead" });
   const facts = h("ul", { class: "facts" });
@@ -28,6 +30,8 @@ export async function home(context) {
   const state = await others.home;
   const { typicalCost, checkIn } = state;
   good.textContent = goodFor(account.available, typicalCost);
+  const worth = account.available > 0 ? (await pricing(session))(account.available) : "";
+  if (worth) good.append(" ", h("span", { class: "quiet" }, t("Worth {money}.", { money: worth })));
   good.after(...warning(account, state));
   facts.append(...factsOf(account), ...expiring(state.expiring), ...(await arriving(session)));
   next.append(...nextSteps(account, state));

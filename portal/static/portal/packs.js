@@ -14,6 +14,7 @@ import {
 } from "./dom.js";
 import { atStripe, buy } from "./checkout.js";
 import { credits, minorUnits, money, number, t, unixDate, written } from "./text.js";
+import { callsFor, ifOffered } from "./worth.js";
 
 const PAUSED = {
   "card-declined": t("Your bank declined the card."),
@@ -36,7 +37,7 @@ export async function packsOffered({ session }) {
   return offer && { ...offer, terms };
 }
 
-/** Panels of packs and of the top-up; the packs in the likely currency come first. */
+/** Panels of packs and of the top-up, in the order of the service; before the first payment the likely currency comes first. */
 export function packPanels(offer, currency, context) {
   if (!offer) return [];
   const { terms, currencies } = offer;
@@ -46,12 +47,6 @@ export function packPanels(offer, currency, context) {
     terms && packs.length > 0 && topUp(terms, packs, context),
   ].filter(Boolean);
 }
-
-const ifOffered = (asked) =>
-  asked.catch((error) => {
-    if (error.status === 404 || error.code === "billing-unavailable") return null;
-    throw error;
-  });
 
 function once({ packs, currencies, currency }, context) {
   const list = h("ul", { class: "packs" });
@@ -83,11 +78,12 @@ export const choiceOf = (codes, chosen) =>
 function offered({ pack, cost, currency, credits: sum, bonusCredits }, context) {
   return [
     h("strong", {}, credits(sum)),
+    h("span", { class: "hint" }, callsFor(sum, context.typicalCost)),
     bonusCredits > 0 &&
       h("span", { class: "good" }, t("{number} of them as a bonus", { number: number(bonusCredits) })),
     actionButton(
       t("Buy for {price}", { price: money(cost, currency) }),
-      () => buy({ pack }, context),
+      () => buy({ pack }, { cost, currency, gives: sum }, context),
       context.report,
     ),
   ];
@@ -111,7 +107,14 @@ function anyAmount(currencies, chosen, context) {
       button: t("Buy"),
       kind: "plain",
       checks,
-      action: ({ amount, currency }) => buy({ amount: minorUnits(amount), currency }, context),
+      action: ({ amount, currency }) => {
+        const cost = minorUnits(amount);
+        return buy(
+          { amount: cost, currency },
+          { cost, currency, gives: creditsFor(cost, currency, currencies) },
+          context,
+        );
+      },
       report: context.report,
     },
     field(
@@ -131,14 +134,18 @@ function anyAmount(currencies, chosen, context) {
   return element;
 }
 
+/** The credits that an amount in minor units gives; 0 where no rate is known. */
+export function creditsFor(minor, currency, currencies) {
+  const rate = currencies.find((each) => each.currency === currency)?.creditsPerMajorUnit;
+  return minor && rate ? Math.floor((minor * rate) / 100) : 0;
+}
+
 /** Update a text with the credits that the form's amount gives. */
 export function previewCredits(element, gives, currencies) {
   const tell = () => {
     const { amount, currency } = Object.fromEntries(new FormData(element));
-    const minor = minorUnits(amount);
-    const rate = currencies.find((each) => each.currency === currency)?.creditsPerMajorUnit;
-    gives.textContent =
-      minor && rate ? t("gives {credits}", { credits: credits(Math.floor((minor * rate) / 100)) }) : "";
+    const sum = creditsFor(minorUnits(amount), currency, currencies);
+    gives.textContent = sum ? t("gives {credits}", { credits: credits(sum) }) : "";
   };
   element.addEventListener("input", tell);
   tell();

@@ -13,10 +13,10 @@ import {
   quiet,
   table,
 } from "./dom.js";
-import { BUYS, atStripe, openInvoice, payMonthly, resumed } from "./checkout.js";
+import { BUYS, atStripe, cardText, legal, openInvoice, payMonthly, resumed, undoButton } from "./checkout.js";
 import { isSignedOut } from "./session.js";
-import { choiceOf, packPanels, packsOffered, previewCredits } from "./packs.js";
-import { credits, likelyCurrency, minorUnits, money, t, unixDate, written } from "./text.js";
+import { choiceOf, creditsFor, packPanels, packsOffered, previewCredits } from "./packs.js";
+import { credits, dateTime, likelyCurrency, minorUnits, money, t, unixDate, written } from "./text.js";
 import { INVOICE_STATES, SUBSCRIPTION_STATES, nameOf } from "./words.js";
 
 const PATH = "/api/payments/subscription";
@@ -43,23 +43,27 @@ const orNothing = (asked, nothing) =>
   });
 const FROM_BALANCE = t("Your balance at Stripe paid for this month, so it gives no credits.");
 
-export async function plan(context) {
-  const { session, draw } = context;
+export async function plan(page) {
+  const { session, draw } = page;
+  const context = { ...page, typicalCost: null, undoMinutes: 0 };
   const continued = await resumed(context);
   const asked = [
     orNothing(session.get("/api/payments/invoices"), { results: null }),
     orNothing(session.get("/api/payments/card"), {}),
     orNothing(session.get("/api/payments/receiptEmail"), {}),
     orNothing(packsOffered(context), null),
+    orNothing(session.get("/api/payments/purchases"), { results: [] }),
+    orNothing(session.get("/api/user/home"), {}),
   ];
   for (const each of asked) each.catch(() => null);
   const account = await session.get("/api/user/account");
   const state = account.subscriptionStatus ? await session.get(PATH) : null;
   const runs = state !== null && !ENDED.includes(state.status);
-  const [{ results }, { card }, { email }, offer] = await Promise.all(asked);
+  const [{ results }, { card }, { email }, offer, purchases, { typicalCost }] = await Promise.all(asked);
+  Object.assign(context, { typicalCost, undoMinutes: offer?.undoMinutes ?? 0 });
   const invoices = results ?? [];
   const { billingCurrencies: offered } = await context.service;
-  const currency = state?.currency ?? invoices[0]?.currency ?? likelyCurrency(offered);
+  const currency = offer?.ownCurrency ?? state?.currency ?? likelyCurrency(offered);
   const terms = { offered, currency, rates: offer?.currencies ?? [] };
   draw(
     continued?.text && h("p", { class: "notice", role: "status" }, continued.text),
@@ -68,9 +72,36 @@ export async function plan(context) {
     runs
       ? current(state, { invoices, card, account, terms }, context)
       : beginning(state, { card, terms }, context),
+    undoable(purchases.results, context),
     ...packPanels(offer, currency, context),
     email === undefined ? panel(t("Receipts"), quiet(UNREAD)) : receipts(email, context),
     panel(t("Invoices"), results ? invoiceTable(invoices) : quiet(UNREAD)),
+  );
+}
+
+/** Purchases of the last hour that can be undone, and those whose refund is on its way. */
+function undoable(rows, context) {
+  const shown = rows.filter(({ undoUntil, undo }) => undoUntil || undo === "pending");
+  if (!shown.length) return null;
+  return panel(
+    t("Bought just now"),
+    h(
+      "ul",
+      { class: "rows" },
+      shown.map((row) =>
+        h(
+          "li",
+          {},
+          h("strong", {}, credits(row.credits)),
+          " ",
+          t("for {price}, {time}", {
+            price: money(row.cost, row.currency),
+            time: dateTime(row.createdAt * 1000),
+          }),
+          row.undo ? quiet(t("Undone: the refund is on its way.")) : actions(undoButton(row, context)),
+        ),
+      ),
+    ),
   );
 }
 
@@ -85,7 +116,13 @@ function current(state, { invoices, card, account, terms }, context) {
   const { subscriptionCost: cost, currency, cancelAtEndOfBillingPeriod: ends } = state;
   const price = money(cost, currency);
   const open = openInvoice(invoices);
-  const pay = (minor) => payMonthly({ subscriptionCost: minor, currency }, context, state);
+  const pay = (minor) =>
+    payMonthly(
+      { subscriptionCost: minor, currency },
+      context,
+      state,
+      creditsFor(minor, currency, terms.rates),
+    );
   return panel(
     titleOf(state, price),
     WAITS[state.nextStep] && h("p", { class: "notice bad" }, WAITS[state.nextStep]),
@@ -201,19 +238,12 @@ const beginning = (state, { card, terms }, context) =>
       ),
     ),
     amountForm(
-      { button: orderButton(), cost: state?.subscriptionCost ?? FIRST_AMOUNT, terms, isOrder: true },
+      { button: t("Continue"), cost: state?.subscriptionCost ?? FIRST_AMOUNT, terms, isOrder: true },
       context,
       state,
     ),
     card && definitions([t("Card"), cardText(card)]),
-    quiet(
-      card
-        ? t("Your saved card is charged at once, then each month until you cancel.")
-        : t(
-            "You enter the card at Stripe. The first payment is made at once, then each month until you cancel.",
-          ),
-      legal(),
-    ),
+    quiet(t("The next step shows the total before you pay."), legal()),
     card &&
       actions(
         actionButton(t("Replace the card"), () => atStripe(context, "card"), context.report, {
@@ -221,37 +251,6 @@ const beginning = (state, { card, terms }, context) =>
         }),
       ),
   );
-
-/** A card as its holder knows it; only Stripe stores it. */
-function cardText(card) {
-  if (card === undefined) return UNREAD;
-  if (!card) return t("none is saved");
-  const { brand, last4, expiresMonth: month, expiresYear: year } = card;
-  return t("{brand} ending in {digits}, valid until {date}", {
-    brand: BRANDS[brand] ?? brand,
-    digits: last4,
-    date: `${String(month).padStart(2, "0")}/${year}`,
-  });
-}
-
-const BRANDS = {
-  amex: "American Express",
-  cartes_bancaires: "Cartes Bancaires",
-  diners: "Diners Club",
-  discover: "Discover",
-  eftpos_au: "Eftpos",
-  jcb: "JCB",
-  mastercard: "Mastercard",
-  unionpay: "UnionPay",
-  visa: "Visa",
-};
-
-const orderButton = () => document.body.dataset.orderButton || t("Subscribe and pay");
-
-const legal = () => {
-  const terms = document.querySelector("footer [data-terms]");
-  return terms && [" ", h("a", { href: terms.href, rel: "noreferrer" }, terms.textContent)];
-};
 
 /** A form for a monthly amount, filled with the current one; it shows the credits that the amount gives. */
 function amountForm(
@@ -273,6 +272,7 @@ function amountForm(
           { subscriptionCost: minorUnits(values.amount), currency: values.currency },
           context,
           state,
+          creditsFor(minorUnits(values.amount), values.currency, rates),
         ),
       report: context.report,
     },

@@ -1,6 +1,7 @@
 // The first screen: credits, how long they last, credits on their way, and next steps.
 
-import { actions, h } from "./dom.js";
+import { actions, h, panel } from "./dom.js";
+import { icon } from "./icons.js";
 import { credits, date, number, t, tn, unixDate, until } from "./text.js";
 import { pricing } from "./worth.js";
 
@@ -42,8 +43,38 @@ export async function home(context) {
   ]);
   const dashboard = await others.dashboard;
   draw(
+    firstSteps(state.firstSteps),
     h("div", { class: "cards" }, ritual(checkIn, account, context), wallet(context)),
     badges(account, dashboard),
+  );
+}
+
+/** The first minute of a newcomer, in three steps; nothing once all are done. */
+function firstSteps({ hadCredits, relayedCall }) {
+  if (hadCredits && relayedCall) return null;
+  const step = (isDone, ...text) =>
+    h(
+      "li",
+      { class: isDone ? "done" : "" },
+      icon(isDone ? "DONE" : "OPEN"),
+      h("span", {}, ...text, isDone && h("span", { class: "visually-hidden" }, ` (${t("completed")})`)),
+    );
+  return panel(
+    t("Your first steps"),
+    h(
+      "ol",
+      { class: "first-steps" },
+      step(true, t("Sign in with your profile.")),
+      step(
+        hadCredits,
+        t("Get your first credits: check in, earn some, or buy a pack."),
+        !hadCredits && [" ", h("a", { href: "#earn" }, t("Earn credits"))],
+      ),
+      step(
+        relayedCall,
+        t("Add this service to your wallet, and send a transaction. Your credits pay for its gas."),
+      ),
+    ),
   );
 }
 
@@ -118,7 +149,12 @@ function factsOf({ held, debtLimit, totalQuota, resetDate, subscriptionStatus })
             date: unixDate(resetDate),
           });
   return [
-    held > 0 && fact(t("{credits} more are held for transactions in progress.", { credits: credits(held) })),
+    held > 0 &&
+      fact(
+        t("{credits} more are held for transactions in progress or an undone purchase.", {
+          credits: credits(held),
+        }),
+      ),
     debtLimit > 0 &&
       fact(t("Transactions go through until you owe {credits}.", { credits: credits(debtLimit) })),
     plan && fact(plan, " ", h("a", { href: "#plan" }, t("See your plan"))),

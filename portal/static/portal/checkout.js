@@ -172,7 +172,7 @@ async function attempt(wanted, context, { maySendAway }) {
     return go();
   };
   try {
-    return wanted.monthly ? await payByMonth(wanted, session) : await payOnce(wanted, context);
+    return wanted.monthly ? await payByMonth(wanted, session) : await payOnce(wanted, session);
   } catch (error) {
     if (error.code === "payment-method-required") {
       return maySendAway
@@ -204,14 +204,12 @@ async function payByMonth({ monthly, isChange, until }, session) {
       );
 }
 
-async function payOnce({ purchase, key }, context) {
-  const { session } = context;
+async function payOnce({ purchase, key }, session) {
   const done = await session.post("/api/payments/purchaseCredits", purchase, { "Idempotency-Key": key });
-  const thanks = t("Thank you. {credits} for {price} were added to your account.", {
+  return t("Thank you. {credits} for {price} were added to your account.", {
     credits: credits(done.credits),
     price: money(done.cost, done.currency),
   });
-  return h("span", {}, thanks, " ", undoButton(done, context));
 }
 
 /** Open a page of Stripe that leads back to this one. */

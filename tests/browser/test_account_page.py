@@ -16,6 +16,7 @@ from credits.models import EntrySource, ExpiringLot, ExpiryRule
 from credits.services import entries
 from earnings.models import AdNetwork
 from gateway.chain.signing import get_signer
+from payments.models import PayoutRate, Refund
 from relay.models import RelayTransaction
 from relay.services.fleet import relayers
 from rewards.models import Badge
@@ -33,8 +34,10 @@ from tests.browser.account_page import (
     window_of,
 )
 from tests.earnings.ad_networks import set_up
-from tests.factories import random_address
+from tests.factories import AttemptFactory, random_address
 from tests.fakes.profiles import transfer
+from tests.payments.buying import buy, new_pack
+from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DECLINES
 from tests.portal.history_rows import relayed
 from tests.rewards.rows import set_experience
@@ -441,7 +444,88 @@ def test_the_timeline_describes_each_event_and_the_cause_of_a_failure(
         expect(rows.filter(has_text=f"Sent 0.5 LYX to {to[:6]}…{to[-4:]}")).to_contain_text("-1")
         expect(rows.filter(has_text="failed")).to_contain_text("The contract that you called refused it.")
         expect(rows.filter(has_text="Offers: Tapjoy")).to_contain_text("+500")
+
+        page.get_by_label("Show").select_option("Transactions")
+        expect(rows).to_have_count(2)
+        page.get_by_label("Show").select_option("Check-ins")
+        expect(page.get_by_text("Nothing of this kind yet.")).to_be_visible()
+        wanted = AttemptFactory.create(relay_transaction_id=ids[0]).transaction_hash
+        find, hash_of_call = page.get_by_role("button", name="Find"), page.get_by_label("Transaction hash")
+        hash_of_call.fill("0x12345")
+        find.click()
+        expect(page.get_by_text("Enter a transaction hash, or its beginning")).to_be_visible()
+        hash_of_call.fill(f" {wanted[:10]}…{wanted[-4:]} ")
+        find.click()
+        expect(rows).to_have_count(1)
+        expect(rows).to_contain_text("Sent 0.5 LYX")
+        hash_of_call.fill(f"0x{secrets.token_hex(32)}")
+        find.click()
+        expect(page.get_by_text("No transaction of yours has this hash.")).to_be_visible()
+        hash_of_call.fill("")
+        find.click()
+        expect(rows).to_have_count(3)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert violations(page) == []
+
+
+def test_a_purchase_is_undone_on_the_page_after_a_confirmation(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder, size=PHONE, scheme="dark") as page:
+        holder.signs_in(page)
+        PayoutRate.objects.create(
+            currency="usd", credits_per_major_unit=1_000, valid_from=now() - timedelta(days=1)
+        )
+        buy(Payer(holder.billing, holder.user).with_card(), new_pack(amount=500, bonus=0))
+        page.goto(f"{holder.base_url}{ACCOUNT}#plan")
+        undo = page.get_by_role("button", name="Undo until")
+        undo.click()
+        sheet = page.get_by_role("dialog")
+        expect(sheet).to_contain_text("$5.00 goes back to your card, and 5,000 credits leave your account.")
+        assert violations(page) == []
+        sheet.get_by_role("button", name="Keep the credits").click()
+        assert not Refund.objects.exists()
+
+        undo.click()
+        sheet.get_by_role("button", name="Undo the purchase").click()
+        expect(page.get_by_text("Undone. $5.00 goes back to your card")).to_be_visible()
+        expect(page.get_by_text("Undone: the refund is on its way.")).to_be_visible()
+        expect(undo).to_have_count(0)
+        assert Refund.objects.get().amount_minor == 500
+
+
+def test_a_newcomer_sees_three_steps_which_end_when_all_are_done(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        holder.signs_in(page)
+        done = page.locator(".first-steps .done")
+        page.goto(holder.base_url + ACCOUNT)
+        expect(done).to_have_count(1)
+        entries.grant(user=holder.user, credits=1_000, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+        page.reload()
+        expect(done).to_have_count(2)
+        assert violations(page) == []
+        relayed(holder.user, 1)
+        page.reload()
+        expect(page.get_by_role("heading", name="Your wallet")).to_be_visible()
+        expect(page.locator(".first-steps")).to_have_count(0)
+
+
+def test_each_network_leads_to_its_offers_and_credits_are_shown_as_money(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        holder.signs_in(page)
+        PayoutRate.objects.create(
+            currency="usd", credits_per_major_unit=1_000, valid_from=now() - timedelta(days=1)
+        )
+        entries.grant(user=holder.user, credits=2_500, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+        network = set_up("bitlabs", offers_url="https://offers.example/?uid={reference}")
+        set_up("push-report")
+        page.goto(holder.base_url + ACCOUNT)
+        expect(page.get_by_text("Worth $2.50.")).to_be_visible()
+        section(page, "Earn")
+        offers = page.get_by_role("link", name="Open the offers")
+        reference = network.reference(holder.user)
+        expect(offers).to_have_attribute("href", f"https://offers.example/?uid={reference}")
+        expect(page.get_by_role("heading", name="Ads as notifications")).to_be_visible()
         assert violations(page) == []
 
 

@@ -197,6 +197,16 @@ def test_a_fourth_purchase_within_thirty_days_stays(fake: FakeBilling, payer: Pa
     undo_of(fake, payer, fourth)
 
 
+def test_refunds_by_staff_and_purchases_that_others_undid_do_not_count(
+    fake: FakeBilling, payer: Payer, purchase: Purchase
+) -> None:
+    done = {"status": "done", "outcome": "re_1", "created_at": fake.now(), "finished_at": fake.now()}
+    for _ in range(3):
+        make(Refund, payout=payer.purchases[0], **done)
+        make(Refund, approval=None, hold=make(CreditHold), **done)
+    assert undo_of(fake, payer, purchase).status == "pending"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_purchases_undone_at_once_are_counted_one_after_the_other(fake: FakeBilling, payer: Payer) -> None:
     bought = [buy(payer, new_pack()) for _ in range(5)]

@@ -197,13 +197,15 @@ def test_a_fourth_purchase_within_thirty_days_stays(fake: FakeBilling, payer: Pa
     undo_of(fake, payer, fourth)
 
 
-def test_refunds_by_staff_and_purchases_that_others_undid_do_not_count(
+def test_refunds_by_staff_or_to_others_and_those_that_stripe_refused_do_not_count(
     fake: FakeBilling, payer: Payer, purchase: Purchase
 ) -> None:
     done = {"status": "done", "outcome": "re_1", "created_at": fake.now(), "finished_at": fake.now()}
     for _ in range(3):
         make(Refund, payout=payer.purchases[0], **done)
         make(Refund, approval=None, hold=make(CreditHold), **done)
+        failed = {"payout": payer.purchases[0], "hold": make(CreditHold), **done, "status": "refused"}
+        make(Refund, approval=None, **failed)
     assert undo_of(fake, payer, purchase).status == "pending"
 
 

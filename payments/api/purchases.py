@@ -44,6 +44,9 @@ PURCHASE_KEY = key_header(
     required=True,
 )
 
+# These read our rows alone, and nothing at Stripe.
+_READS = (user_rate("DASHBOARD_RATE"),)
+
 
 class PurchasesViewSet(ViewSet):
     throttle_classes = (user_rate("BILLING_RATE"),)
@@ -56,7 +59,7 @@ class PurchasesViewSet(ViewSet):
         responses={200: PacksSerializer, **schema.PACKS},
         examples=schema.PACKS_EXAMPLES,
     )
-    @action(detail=False, methods=["get"], url_path="packs")
+    @action(detail=False, methods=["get"], url_path="packs", throttle_classes=_READS)
     def packs(self, request: ProfileRequest) -> Response:
         return Response(_offer(request.user), headers=PRIVATE)
 
@@ -85,7 +88,7 @@ class PurchasesViewSet(ViewSet):
         responses={200: PurchasesSerializer, **schema.PACKS},
         examples=schema.PURCHASES_EXAMPLES,
     )
-    @action(detail=False, methods=["get"], url_path="purchases")
+    @action(detail=False, methods=["get"], url_path="purchases", throttle_classes=_READS)
     def purchases(self, request: ProfileRequest) -> Response:
         now = clock.now()
         rows = [_bought(row, payout, now) for row, payout in newest_purchases(request.user)]

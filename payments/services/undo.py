@@ -96,9 +96,7 @@ def release_forgotten(*, now: datetime) -> int:
     Within two days, `payments.claw_back` has asked Stripe for returned money, also if events were lost.
     Returns how many were released.
     """
-    done = Refund.objects.filter(
-        status=_Status.DONE, hold__status=HoldStatus.HELD, finished_at__lt=now - _FORGOTTEN_AFTER
-    )
+    done = Refund.objects.filter(hold__status=HoldStatus.HELD, finished_at__lt=now - _FORGOTTEN_AFTER)
     return sum(holds.release(hold_id=hold_id) for hold_id in done.values_list("hold_id", flat=True))
 
 

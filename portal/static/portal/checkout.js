@@ -34,12 +34,8 @@ export async function buy(purchase, { cost, currency, gives }, context) {
     await pay({ purchase, key: crypto.randomUUID() }, context);
 }
 
-/** Show what is bought, how it is paid, and the total; return whether the user orders it. */
-async function agreed({ cost, currency, gives, isMonthly, yes }, { session, typicalCost, undoMinutes }) {
-  const { card } = await session.get("/api/payments/card").catch((error) => {
-    if (isSignedOut(error)) throw error;
-    return {};
-  });
+/** Show what is bought, how it is paid, and the total; resolves to whether the user orders it. */
+function agreed({ cost, currency, gives, isMonthly, yes }, { card, typicalCost, undoMinutes }) {
   const price = money(cost, currency);
   const get = [gives > 0 && credits(gives), gives > 0 && callsFor(gives, typicalCost)]
     .filter(Boolean)

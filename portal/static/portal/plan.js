@@ -45,7 +45,7 @@ const FROM_BALANCE = t("Your balance at Stripe paid for this month, so it gives 
 
 export async function plan(page) {
   const { session, draw } = page;
-  const context = { ...page, typicalCost: null, undoMinutes: 0 };
+  const context = { ...page, card: undefined, typicalCost: null, undoMinutes: 0 };
   const continued = await resumed(context);
   const asked = [
     orNothing(session.get("/api/payments/invoices"), { results: null }),
@@ -60,7 +60,7 @@ export async function plan(page) {
   const state = account.subscriptionStatus ? await session.get(PATH) : null;
   const runs = state !== null && !ENDED.includes(state.status);
   const [{ results }, { card }, { email }, offer, purchases, { typicalCost }] = await Promise.all(asked);
-  Object.assign(context, { typicalCost, undoMinutes: offer?.undoMinutes ?? 0 });
+  Object.assign(context, { card, typicalCost, undoMinutes: offer?.undoMinutes ?? 0 });
   const invoices = results ?? [];
   const { billingCurrencies: offered } = await context.service;
   const currency = offer?.ownCurrency ?? state?.currency ?? likelyCurrency(offered);

@@ -6,6 +6,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 import pytest
+from pytest_django import Settings
 
 from payments.models import AutoTopUp, CreditPack, Purchase
 from payments.services import refunds
@@ -104,6 +105,14 @@ def test_packs_in_the_own_currency_come_first_and_those_of_others_in_one_order(
     assert shown() == (None, *[["usd", "eur", "gbp", "chf"]] * 2)
     assert buy(wallet, {"amount": 2550, "currency": "gbp"}).status == 200
     assert shown() == ("gbp", *[["gbp", "usd", "eur", "chf"]] * 2)
+
+
+def test_reading_packs_and_purchases_takes_nothing_from_the_rate_of_payments(
+    payer: Payer, wallet: Wallet, settings: Settings
+) -> None:
+    settings.BILLING_RATE = "1/hour"
+    assert [wallet.send("get", path).status for path in (PACKS, PURCHASES) * 2] == [200] * 4
+    assert [wallet.send("get", TOP_UP).status for _ in range(2)] == [200, 429]
 
 
 def test_the_newest_purchase_is_undone_and_listed_as_such(

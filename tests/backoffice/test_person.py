@@ -168,7 +168,7 @@ def test_the_page_shows_credits_badges_and_the_entries_behind_them(staff: Client
     shown = person_of(user=user, now=timezone.now())
     assert f'id="balance">{shown.account.balance:,}<' in page
     assert f'id="available">{shown.account.available:,}<' in page
-    assert figure_of(page, "Held") == ("7", "for calls that are not settled")
+    assert figure_of(page, "Held") == ("7", "for calls that are not settled, and undone purchases")
     assert figure_of(page, "Allowance") == ("4,321", f"resets {begin + timedelta(days=9):%Y-%m-%d %H:%M} UTC")
     assert "sorry &lt;b&gt;" in page
     assert "a gift" in page

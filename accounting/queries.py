@@ -13,6 +13,7 @@ from accounting.models import CoinRate
 from accounting.rules import Collected, Moved, deferred, kept_net
 from credits.lots import Lots, Posting
 from credits.models import CreditEntry
+from gateway.chain.config import home
 from gateway.common import db
 from gateway.common.statements import Statements
 from payments.models import FurtherPayment, MoneyReturn, Payout, StripeEvent
@@ -189,7 +190,8 @@ def erased_users(*, until: datetime) -> set[int]:
 
 def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
     """Return the gas of the attempts that were mined from `since` until before `until`; in one statement."""
-    rows = db.all_rows(_Sql.gas, {"since": since, "until": until, "oldest": since - timedelta(days=40)})
+    span = {"since": since, "until": until, "oldest": since - timedelta(days=40), "home": home().id}
+    rows = db.all_rows(_Sql.gas, span)
     return [
         Gas(account_id, Owner(user_id, sponsor or ""), entry_id, day, int(wei))
         for account_id, user_id, sponsor, entry_id, day, wei in rows
@@ -197,8 +199,9 @@ def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
 
 
 def gas_of_funding(*, since: datetime, until: datetime) -> dict[date, int]:
-    """Return the fees of transfers from the treasury to relayers, in wei by day."""
-    return {day: int(wei) for day, wei in db.all_rows(_Sql.funding, {"since": since, "until": until})}
+    """Return the fees of transfers from the treasury to relayers of the home chain, in wei by day."""
+    span = {"since": since, "until": until, "home": home().id}
+    return {day: int(wei) for day, wei in db.all_rows(_Sql.funding, span)}
 
 
 class Today(NamedTuple):
@@ -210,7 +213,7 @@ class Today(NamedTuple):
 
 def averages(*, since: datetime) -> Today:
     """Return the averages of the calls that were mined since `since`, in one statement."""
-    return Today(*db.only_row(_Sql.averages, {"since": since}))
+    return Today(*db.only_row(_Sql.averages, {"since": since, "home": home().id}))
 
 
 def newest_prices() -> dict[str, CoinRate]:

@@ -1,6 +1,6 @@
 -- name: gas
--- The cost of mined attempts in wei, by day, the account that pays, and its entry, if it was charged. The
--- gas of a call that a user and a sponsor paid is divided as their charges are. `oldest` limits what is read.
+-- The cost of mined attempts on the home chain in wei, by day, the account that pays, and its entry, if it was charged.
+-- The cost of a call that a user and a sponsor paid is divided as their charges are. `oldest` limits what is read.
 SELECT payer.account_id, payer.user_id, sponsor.slug, payer.entry_id,
        (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day, sum(payer.wei)
 FROM relay_attempt AS attempt
@@ -21,14 +21,14 @@ CROSS JOIN LATERAL (VALUES
 JOIN credits_account AS account ON account.id = payer.account_id
 LEFT JOIN sponsors_sponsor AS sponsor ON sponsor.id = account.sponsor_id
 WHERE (payer.wei > 0 OR other.id IS NULL)
-    AND attempt.created_at >= %(oldest)s AND attempt.created_at < %(until)s AND gas_used IS NOT NULL
+    AND attempt.chain_id = %(home)s AND attempt.created_at >= %(oldest)s AND attempt.created_at < %(until)s AND gas_used IS NOT NULL
     AND coalesce(mined_at, attempt.created_at) >= %(since)s AND coalesce(mined_at, attempt.created_at) < %(until)s
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
 
 -- name: funding
 -- The fees in wei of transfers from the treasury to relayers, by the UTC day on which they ended.
 SELECT (ended_at AT TIME ZONE 'UTC')::date AS day, sum(fee_wei) FROM relay_topup
-WHERE ended_at >= %(since)s AND ended_at < %(until)s AND fee_wei > 0 GROUP BY 1 ORDER BY 1
+WHERE chain_id = %(home)s AND ended_at >= %(since)s AND ended_at < %(until)s AND fee_wei > 0 GROUP BY 1 ORDER BY 1
 
 -- name: averages
 -- The average charge of a call in credits, and its average cost for each gas in wei. The cost of a call is the sum of
@@ -42,4 +42,4 @@ LEFT JOIN credits_hold AS other ON other.id = sponsored.sponsor_hold_id
 CROSS JOIN LATERAL (
     SELECT coalesce(hold.captured_amount, 0) + coalesce(other.captured_amount, 0) AS charged
 ) AS both_parts
-WHERE attempt.created_at >= %(since)s AND gas_used > 0 AND charged > 0
+WHERE attempt.chain_id = %(home)s AND attempt.created_at >= %(since)s AND gas_used > 0 AND charged > 0

@@ -9,7 +9,7 @@ from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, Query
 from django.db.models.functions import TruncHour
 
 from credits.models import CreditEntry, EntrySource
-from gateway.chain.config import get_chain
+from gateway.chain.config import home
 from gateway.common import db
 from gateway.common.statements import Statements
 from payments.models import Payout
@@ -106,7 +106,7 @@ def hours(*, since: datetime) -> list[Hour]:
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """Gas paid by the service and credits paid by users, both in wei, for calls accepted since a time."""
+    """Gas paid by the service and credits paid by users, both in wei, for calls on home accepted since a time."""
 
     spent_wei: int
     captured_wei: int
@@ -117,11 +117,11 @@ class Margin:
 
 
 def margin(*, since: datetime) -> Margin:
-    """Return the costs and revenue of relaying since `since`; self-transfers are costs too."""
-    calls = RelayTransaction.objects.filter(created_at__gte=since)
+    """Return the costs and revenue of relaying on home since `since`; self-transfers are costs too."""
+    calls = RelayTransaction.objects.filter(chain_id=home().id, created_at__gte=since)
     captured = calls.aggregate(credits=Sum("hold__captured_amount"))["credits"] or 0
-    spent_wei = int(_mined(since=since).aggregate(wei=Sum(_GAS_WEI))["wei"] or 0)
-    return Margin(spent_wei=spent_wei, captured_wei=captured * get_chain().credit_wei)
+    spent_wei = int(_mined(since=since).filter(chain_id=home().id).aggregate(wei=Sum(_GAS_WEI))["wei"] or 0)
+    return Margin(spent_wei=spent_wei, captured_wei=captured * home().credit_wei)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from backoffice.cards import Card, columns, in_largest_unit, rows_of, shares
 from credits import queries as credits_queries
 from earnings import queries as earnings_queries
 from gateway.admin.columns import word_of
-from gateway.chain.config import get_chain
+from gateway.chain.config import chain_of, chains, home, on_chain
 from gateway.common import clock
 from gateway.staff import approvals, pauses
 from payments import queries as payments_queries
@@ -201,7 +201,7 @@ def _waiting_cards(
     earnings: earnings_queries.PostbackCounts,
     payments: payments_queries.PaymentCounts,
 ) -> list[Card]:
-    unsent_age = relay_counts().unsent_age
+    unsent_age = max(_unsent_age(chain.id) for chain in chains())
     return [
         _waiting(
             "Requests waiting for a second person",
@@ -254,13 +254,18 @@ def _columns(hours: list[figures.Hour], now: datetime) -> list[tuple[str, dict[s
     return shown
 
 
+def _unsent_age(chain_id: int) -> float:
+    with on_chain(chain_id):
+        return relay_counts().unsent_age
+
+
 def _relayer(row: figures.RelayerFigures) -> dict[str, object]:
     relayer, days = row.relayer, row.days_left
     return {
         "address": relayer.address,
         "page": reverse("admin:relay_relayer_change", args=[relayer.pk]),
         "state": relayer.state,
-        "balance": get_chain().amount(relayer.balance_wei, places=4),
+        "balance": chain_of(relayer.chain_id).amount(relayer.balance_wei, places=4),
         "lasts": _days(days),
         "is_low": days is not None and days < _FEW_DAYS,
     }
@@ -288,7 +293,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _coins(wei: int) -> str:
-    return get_chain().amount(wei, places=6)
+    return home().amount(wei, places=6)
 
 
 # Increment this when the shape changes: a release must not read figures cached by the previous one.

@@ -17,7 +17,7 @@ from credits.models import CreditAccount, CreditEntry
 from earnings import queries as earnings_queries
 from earnings.models import Postback
 from earnings.queries import PersonEarnings
-from gateway.chain.config import get_chain
+from gateway.chain.config import chain_of
 from payments.models import Customer, Payout, Subscription
 from payments.stripe.client import is_live_key
 from relay.models import Attempt, RelayTransaction
@@ -170,14 +170,14 @@ def _badges(rewards: CurrentRewards) -> list[CurrentBadge]:
 
 
 def _calls(user: User) -> list[Call]:
-    chain = get_chain()
     attempts = Prefetch("attempts", Attempt.objects.order_by("sequence").defer("raw"))
     rows = RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
     return [
         Call(
             row=row,
             attempts=[
-                (attempt, chain.transaction_page(attempt.transaction_hash)) for attempt in row.attempts.all()
+                (attempt, chain_of(attempt.chain_id).transaction_page(attempt.transaction_hash))
+                for attempt in row.attempts.all()
             ],
         )
         for row in rows.prefetch_related(attempts).order_by("-pk")[:_NEWEST]

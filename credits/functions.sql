@@ -7,6 +7,15 @@ LANGUAGE sql STABLE AS $$
     ), 0)))::bigint ELSE 0 END
 $$;
 
+-- The credits that an account has paid for and not yet spent by holds that take nothing else. The caller has locked the
+-- account in an earlier statement. Credits that were given are spent first by all other holds.
+CREATE OR REPLACE FUNCTION credits_paid_left(of_account bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT (
+        coalesce((SELECT sum(amount) FROM credits_entry WHERE account_id = of_account AND source IN @paid_sources@), 0)
+        - coalesce((SELECT credits FROM credits_paidspending WHERE account_id = of_account), 0)
+    )::bigint
+$$;
+
 -- Adds new debt and credits of check-ins to the unbacked credits of the UTC day, or returns false where they exceed the
 -- ceiling. The day's row stays locked until the transaction ends, so it is locked after the accounts and before relayers.
 CREATE OR REPLACE FUNCTION credits_take_unbacked(new_debt bigint, of_check_ins bigint) RETURNS boolean
@@ -88,11 +97,13 @@ END $$;
 -- account does not afford is deleted again; one of 0, for a call that a sponsor pays, any account affords. Holds on debt
 -- come last: with all accounts locked, their new debt is taken from the day's, whose row no other hold touches.
 --
--- wanted: [{place, user_id, key, credits, debt_limit}], with the debt limit of the user's badge. One row for each, in the
--- order of accounts, those on debt last:
+-- wanted: [{place, user_id, key, credits, debt_limit, paid_only}], with the debt limit of the user's badge. A hold that is
+-- `paid_only` takes neither credits that were given nor debt. One row for each, in the order of accounts, those on debt
+-- last:
 --   placed       the hold, the account's balance, and how many of its holds are open now
 --   repeated     the key was taken before: the hold it names, its user, and the balance of that user's account
 --   insufficient the account affords less, or the service lends no more today: `available` is what a hold could take
+--   unpaid       the account has paid for less: `available` is what a `paid_only` hold could take
 --   no-account   the user has no account yet
 CREATE OR REPLACE FUNCTION credits_place_holds(wanted jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, user_id bigint, balance bigint, available bigint, open_holds integer
@@ -103,11 +114,13 @@ DECLARE
     on_debt record;
     -- Of the holds on debt: account, credits, new debt, and the columns to return if the service lends it.
     debts jsonb[] := '{}';
+    paid_left bigint;
 BEGIN
     FOR call IN
         WITH request AS (
-            SELECT * FROM jsonb_to_recordset(wanted)
-                AS request (place integer, user_id bigint, key text, credits bigint, debt_limit bigint)
+            SELECT * FROM jsonb_to_recordset(wanted) AS request (
+                place integer, user_id bigint, key text, credits bigint, debt_limit bigint, paid_only boolean
+            )
         ), placed AS (
             INSERT INTO credits_hold (account_id, key, amount, status)
             SELECT account.id, request.key, request.credits, 'HELD'
@@ -138,8 +151,23 @@ BEGIN
         WHERE account.id = call.account_id
           AND (account.balance - account.held >= call.credits OR call.credits = 0)
         RETURNING 'placed', account.balance, account.open_holds INTO outcome, balance, open_holds;
-        IF NOT FOUND THEN
-            SELECT * INTO on_debt FROM credits_hold_on_debt(call.account_id, call.credits, call.debt_limit);
+        IF FOUND AND call.paid_only THEN
+            paid_left := credits_paid_left(call.account_id);
+            IF call.credits > paid_left THEN
+                UPDATE credits_account AS account
+                SET held = account.held - call.credits, open_holds = account.open_holds - 1
+                WHERE account.id = call.account_id;
+                DELETE FROM credits_hold WHERE id = call.hold_id;
+                outcome := 'unpaid';
+                available := greatest(0, paid_left);
+                open_holds := NULL;
+            ELSE
+                UPDATE credits_hold SET paid_only = true WHERE id = call.hold_id;
+            END IF;
+        ELSIF NOT FOUND THEN
+            SELECT * INTO on_debt FROM credits_hold_on_debt(
+                call.account_id, call.credits, CASE WHEN call.paid_only THEN 0 ELSE call.debt_limit END
+            );
             IF on_debt.open_holds IS NOT NULL THEN
                 debts := debts || (to_jsonb(call) || to_jsonb(on_debt));
                 CONTINUE;
@@ -172,6 +200,9 @@ BEGIN
     more := wanted - hold.amount;
     SELECT balance - held INTO free FROM credits_account WHERE id = hold.account_id FOR NO KEY UPDATE;
     new_debt := greatest(0, more - greatest(0, free));
+    IF hold.paid_only AND (new_debt > 0 OR more > credits_paid_left(hold.account_id)) THEN
+        RETURN false;
+    END IF;
     IF new_debt > 0 AND (
         free - more < -credits_debt_limit(hold.account_id, badge_limit) OR NOT credits_take_unbacked(new_debt, 0)
     ) THEN

@@ -6,44 +6,19 @@ everything that is counted in gas or seconds, and the keys of home.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 
 from gateway import env
 from gateway.chain.further import ChainSettings
+from gateway.chain.known import KNOWN
 
 FAMILIES = ("ethereum", "op-stack", "arbitrum")
 _GWEI = 10**9
 
 
-class _Known(NamedTuple):
-    """Facts of a public chain; the tip is the lowest that its nodes take."""
-
-    name: str
-    coin: str
-    family: str
-    block_seconds: str
-    tip_wei: int
-    explorer_url: str
-
-
-_KNOWN = {
-    1: _Known("Ethereum", "ETH", "ethereum", "12", _GWEI, "https://etherscan.io"),
-    10: _Known("OP Mainnet", "ETH", "op-stack", "2", 10**6, "https://optimistic.etherscan.io"),
-    42: _Known("LUKSO", "LYX", "ethereum", "12", _GWEI, "https://explorer.lukso.network"),
-    56: _Known("BNB Smart Chain", "BNB", "ethereum", "0.75", _GWEI // 10, "https://bscscan.com"),
-    100: _Known("Gnosis", "xDAI", "ethereum", "5", _GWEI, "https://gnosisscan.io"),
-    130: _Known("Unichain", "ETH", "op-stack", "1", 10**6, "https://uniscan.xyz"),
-    137: _Known("Polygon", "POL", "ethereum", "2", 30 * _GWEI, "https://polygonscan.com"),
-    1868: _Known("Soneium", "ETH", "op-stack", "2", 10**6, "https://soneium.blockscout.com"),
-    4201: _Known("LUKSO Testnet", "LYX", "ethereum", "12", _GWEI, "https://explorer.testnet.lukso.network"),
-    8453: _Known("Base", "ETH", "op-stack", "2", 10**6, "https://basescan.org"),
-    42161: _Known("Arbitrum One", "ETH", "arbitrum", "0.25", 0, "https://arbiscan.io"),
-    57073: _Known("Ink", "ETH", "op-stack", "1", 10**6, "https://explorer.inkonchain.com"),
-    84532: _Known("Base Sepolia", "ETH", "op-stack", "2", 10**6, "https://sepolia.basescan.org"),
-    11155111: _Known("Sepolia", "ETH", "ethereum", "12", _GWEI, "https://sepolia.etherscan.io"),
-}
+# Families whose fees are not computed yet: the service would pay what its users do not.
+_WITHOUT_FEES = {"arbitrum": "whose estimates contain L1's fee, which the service does not follow yet"}
 # Chains whose fees the service cannot compute.
 _REFUSED = {
     232: "Lens, which has zkSync's model of gas",
@@ -56,18 +31,23 @@ _REFUSED = {
 
 
 def further_chains(
-    listed: Sequence[str], *, home: int, signs: bool, keys: tuple[str, ...], treasury_key: str
+    listed: Sequence[str], *, home: int, signer: str, keys: tuple[str, ...], treasury_key: str
 ) -> dict[int, ChainSettings]:
     """
     Return the settings of each listed chain. `keys` and `treasury_key` are those of home.
 
-    A chain that `signs` in this process uses the keys of home unless it has its own. Errors name their variable.
+    Where the `signer` is this process ("local"), a chain uses the keys of home unless it has its own. Errors name their
+    variable.
     """
+    if listed and signer == "remote":
+        raise ImproperlyConfigured(
+            "CHAINS needs keys in this process: the signer at SIGNER_URL signs for one chain."
+        )
     read: dict[int, ChainSettings] = {}
     for text in listed:
         with env.errors_of("CHAINS"):
             chain_id = _chain_id(text, home=home, others=read)
-            read[chain_id] = _read(chain_id, signs=signs, keys=keys, treasury_key=treasury_key)
+            read[chain_id] = _read(chain_id, signs=signer == "local", keys=keys, treasury_key=treasury_key)
     return read
 
 
@@ -80,7 +60,7 @@ def home_facts(chain_id: int) -> tuple[str, str, str, str]:
     """
     if chain_id in _REFUSED:
         raise ImproperlyConfigured(f"CHAIN_ID is {_REFUSED[chain_id]}; this chain is not supported.")
-    known = _KNOWN.get(chain_id)
+    known = KNOWN.get(chain_id)
     return (known.name, known.coin, known.family, known.explorer_url) if known else _unknown(chain_id)
 
 
@@ -104,8 +84,13 @@ def _chain_id(text: str, *, home: int, others: dict[int, ChainSettings]) -> int:
 
 
 def _read(chain_id: int, *, signs: bool, keys: tuple[str, ...], treasury_key: str) -> ChainSettings:
-    prefix, known = f"CHAIN_{chain_id}", _KNOWN.get(chain_id)
+    prefix, known = f"CHAIN_{chain_id}", KNOWN.get(chain_id)
     name, coin, family, explorer_url = home_facts(chain_id)
+    family = env.choice(f"{prefix}_FAMILY", allowed=FAMILIES, default=family)
+    if family in _WITHOUT_FEES:
+        raise ImproperlyConfigured(
+            f"CHAINS lists {chain_id}, of the family {family}, {_WITHOUT_FEES[family]}; it is not supported."
+        )
     rpc_urls = tuple(dict.fromkeys(env.urls(f"{prefix}_RPC_URLS")))
     block_seconds = env.seconds(f"{prefix}_BLOCK_SECONDS", default=known.block_seconds if known else "")
     tip_wei = env.integer(f"{prefix}_TIP_WEI", default=known.tip_wei if known else _GWEI)
@@ -120,7 +105,7 @@ def _read(chain_id: int, *, signs: bool, keys: tuple[str, ...], treasury_key: st
         id=chain_id,
         name=env.optional(f"{prefix}_NAME", name),
         coin=env.required(f"{prefix}_COIN") if known is None else env.optional(f"{prefix}_COIN", coin),
-        family=env.choice(f"{prefix}_FAMILY", allowed=FAMILIES, default=family),
+        family=family,
         explorer_url=env.base_url(f"{prefix}_EXPLORER_URL", default=explorer_url),
         rpc_urls=rpc_urls,
         quorum=env.integer(
@@ -146,4 +131,5 @@ def _read(chain_id: int, *, signs: bool, keys: tuple[str, ...], treasury_key: st
         loss_per_hour_wei=env.integer(f"{prefix}_LOSS_PER_HOUR_WEI", default=below_wei),
         credit_wei=env.integer(f"{prefix}_CREDIT_WEI", minimum=1),
         takes_calls=env.flag(f"{prefix}_TAKES_CALLS", default=True),
+        spends_given_credits=env.flag(f"{prefix}_SPENDS_GIVEN_CREDITS", default=False),
     )

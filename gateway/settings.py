@@ -18,8 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from gateway import env, processes
 from gateway.admin.theme import NAME, THEME
-from gateway.chain.further import ChainSettings
-from gateway.chain_settings import home_facts
+from gateway.chain_settings import further_chains, home_facts
 from gateway.common import redis_urls
 from gateway.common.logging import configure_structlog, logging_settings
 from gateway.openapi import OPENAPI
@@ -445,8 +444,14 @@ if RELAY_SIGNER == "local":
 # The account that funds relayers: its key, or only its address; the service then only watches its balance.
 RELAY_TREASURY_KEY = env.secret("RELAY_TREASURY_KEY", default="")
 RELAY_TREASURY_ADDRESS = env.optional("RELAY_TREASURY_ADDRESS")
-# The chains besides home, by id. Empty until requests name their chain; `further_chains` reads their settings then.
-CHAINS: dict[int, ChainSettings] = {}
+# The chains besides home, by id. Their keys are secrets of this process, as those of home are.
+CHAINS = further_chains(
+    env.listing("CHAINS", default=()),
+    home=CHAIN_ID,
+    signer=RELAY_SIGNER,
+    keys=tuple(RELAY_RELAYER_KEYS),
+    treasury_key=RELAY_TREASURY_KEY,
+)
 # A relayer with less than BELOW is topped up to TO. DAILY limits the sum for all relayers in 24 hours. The signer
 # computes TO in the same way.
 RELAY_TOP_UP_BELOW_WEI = env.integer("RELAY_TOP_UP_BELOW_WEI", default=5 * 10**16)

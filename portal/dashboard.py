@@ -18,6 +18,7 @@ from credits.models import CreditAccount, CreditEntry
 from credits.rules import Level, days_left, level_of
 from credits.services import expiry
 from credits.services.expiry import ExpiringCredits
+from gateway.chain.config import home
 from payments.queries import changed_amount_from, monthly_amount_of, subscription_status_of
 from relay.queries.reports import ListedTransaction, Spending, spending_of, transactions_of
 from relay.services.accepting.quota import Quota, quota_of
@@ -141,6 +142,7 @@ def earnings_of(user: User) -> QuerySet[CreditEntry]:
     return credits_queries.earnings_of(credits_queries.account_of(user))
 
 
-def relayer_url() -> str:
-    """Return the URL with which a wallet adds the service as a relayer (LSP-15)."""
-    return f"{settings.PUBLIC_URL}/api/lsp15"
+def relayer_url(chain_id: int | None = None) -> str:
+    """Return the URL with which a wallet adds the service as a relayer (LSP-15) of a chain, by default of home."""
+    base = f"{settings.PUBLIC_URL}/api/lsp15"
+    return base if chain_id in {None, home().id} else f"{base}/{chain_id}"

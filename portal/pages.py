@@ -23,7 +23,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.i18n import JavaScriptCatalog
 
 from gateway.admin import error_pages
-from gateway.chain.config import get_chain
+from gateway.chain.config import home
 from gateway.common.http import PRIVATE
 from gateway.common.logging import request_id
 from gateway.common.problems import only_methods
@@ -38,7 +38,7 @@ _CATALOGUE = "account/words/<slug:language>.<slug:version>.js"
 @only_methods("GET", "HEAD")
 def landing(request: HttpRequest) -> HttpResponse:
     """Return the home page."""
-    return _page(request, "portal/landing.html", chain=get_chain(), relayer_url=relayer_url())
+    return _page(request, "portal/landing.html", chain=home(), relayer_url=relayer_url())
 
 
 @only_methods("GET", "HEAD")

@@ -10,6 +10,7 @@ class RelayConfig(AppConfig):
     name = "relay"
 
     def ready(self) -> None:
+        from gateway.chain.config import chains, on_chain
         from gateway.chain.signing import get_signer
         from gateway.web import process
         from relay import checks, metrics  # noqa: F401 - register on import, and need the loaded models
@@ -27,4 +28,7 @@ class RelayConfig(AppConfig):
         process.register(loops.faults)
         process.register(relayers.faults)
         if settings.RELAY_SIGNER == "local":
-            get_signer()  # An unreadable key stops the process at start, not at its first call.
+            # An unreadable key stops the process at start, not at its first call.
+            for chain in chains():
+                with on_chain(chain.id):
+                    get_signer()

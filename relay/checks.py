@@ -1,5 +1,7 @@
 """System checks of the relay: configuration errors that would otherwise show only at the first call."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -8,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from eth_utils.address import is_hex_address
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain
+from gateway.chain.config import chains, get_chain, home, on_chain
 from gateway.chain.errors import NodeUnavailable, SignerUnavailable
 from gateway.chain.signing import NoSigner, get_signer
 from gateway.chain.treasury import get_treasury
@@ -37,9 +39,30 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
     return [Error("RELAY_RELAYER_KEYS is empty.", hint="Set at least one private key.", id="relay.E001")]
 
 
+def _of_each_chain(check: Callable[[], list[CheckMessage]]) -> list[CheckMessage]:
+    """Run the check for each chain. What it finds on a further chain names that chain and its variables."""
+    found: list[CheckMessage] = []
+    for chain in chains():
+        with on_chain(chain.id):
+            messages = check()
+        if chain is not home():
+            messages = [_named(one, chain.id) for one in messages]
+        found += messages
+    return found
+
+
+def _named(message: CheckMessage, chain_id: int) -> CheckMessage:
+    text = re.sub(r"\b(?:CHAIN|RELAY)_(?=[A-Z])", f"CHAIN_{chain_id}_", message.msg)
+    return CheckMessage(message.level, text, hint=message.hint, id=message.id)
+
+
 @register("relay")
 def treasury(**_: Any) -> list[CheckMessage]:
     """Refuse a treasury that is a relayer or does not match its address."""
+    return _of_each_chain(_treasury)
+
+
+def _treasury() -> list[CheckMessage]:
     try:
         key = get_treasury()
     except ImproperlyConfigured:
@@ -59,6 +82,10 @@ def treasury(**_: Any) -> list[CheckMessage]:
 @register("relay")
 def money_settings(**_: Any) -> list[CheckMessage]:
     """Refuse fee bounds that contradict each other."""
+    return _of_each_chain(_money_settings)
+
+
+def _money_settings() -> list[CheckMessage]:
     policy = get_chain().fees
     errors: list[CheckMessage] = []
     if policy.floor_wei > policy.cap_wei:
@@ -73,6 +100,10 @@ def money_settings(**_: Any) -> list[CheckMessage]:
 @register("relay")
 def quorum(**_: Any) -> list[CheckMessage]:
     """Warn where a minority of nodes could decide settlements."""
+    return _of_each_chain(_quorum)
+
+
+def _quorum() -> list[CheckMessage]:
     chain = get_chain()
     if 2 * chain.quorum > len(chain.node_urls):
         return []
@@ -85,7 +116,11 @@ _NO_NODE = Warning("No node in CHAIN_RPC_URLS responds.", id="relay.W001")
 
 @asks_another_server(_NO_NODE)
 def chain_identity() -> list[CheckMessage]:
-    """Compare the configured chain id with the node's."""
+    """Compare each configured chain id with the node's."""
+    return _of_each_chain(_identity)
+
+
+def _identity() -> list[CheckMessage]:
     try:
         actual = get_chain_client().chain_id()
     except NodeUnavailable:
@@ -93,4 +128,6 @@ def chain_identity() -> list[CheckMessage]:
     configured = get_chain().id
     if actual == configured:
         return []
+    if get_chain() is not home():
+        return [Error(f"The nodes of CHAIN_RPC_URLS serve chain {actual}.", id="relay.E002")]
     return [Error(f"CHAIN_ID is {configured} and the node's is {actual}.", id="relay.E002")]

@@ -188,6 +188,39 @@ class RelayPaused(DomainError):
         super().__init__(detail, retry_after=300)
 
 
+class ChainTakesNoCalls(DomainError):
+    """
+    The operator takes no new calls on this chain, `chainId`, for now. Accepted calls continue, and so do other chains.
+
+    Retry after `Retry-After`. `GET /api/service` shows the state of each chain.
+    """
+
+    code, title, status, retryable = "chain-takes-no-calls", "The chain takes no calls now", 503, True
+
+
+class PaidCreditsNeeded(DomainError):
+    """
+    On this chain, `chainId`, only credits from purchases and subscriptions pay for calls.
+
+    `required` credits are needed, and `available` of those that were paid for are left: credits from check-ins, ads and
+    cashback, and debt, do not count. Buy credits, or send the call to the home chain.
+    """
+
+    code, title, status = "paid-credits-needed", "The chain needs credits that were paid for", 402
+
+
+class HomePermissionMissing(DomainError):
+    """
+    Without a token, a call on another chain needs a `controller` that may relay the same call on the home chain.
+
+    A copy of a profile on another chain may have controllers that the home chain has removed, so its permissions do not
+    show that the account agrees. Give the controller EXECUTE_RELAY_CALL on the home chain (`homeChainId`), with allowed
+    calls that include this call; or sign in, and send the call with a token to `/api/relay/execute`.
+    """
+
+    code, title, status = "home-permission-missing", "The home chain does not permit this call", 403
+
+
 class QuoteUnavailable(DomainError):
     """
     No quote is available for this call now. Send the call without a quote; its cost may then rise with the fees.

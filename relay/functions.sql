@@ -385,13 +385,14 @@ END $$;
 -- Locks: holds, users' accounts, the day's unbacked credits, sponsors' accounts, relayers, each in the order of its key.
 -- Once the account is locked, what is read of a channel is final: all its calls belong to one account.
 --
--- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
+-- calls: [{place, user_id, key, credits, debt_limit, paid_only, key_manager, controller, channel, relay_nonce, chain_nonce,
 -- worst_cost_wei, risk_wei, quote, now, sponsor}]; `sponsor` is null or what `sponsors_pay` wants of the call.
 -- policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day, user_loss_wei, service_loss_wei,
 -- lock_timeout, relayer_lock_timeout}; a timeout of null changes nothing. Outcomes:
 --   taken          the hold, the balance before, and the relayer with the account nonce
 --   repeated       an equal call was accepted before: its user, and its hash if it is signed
 --   insufficient   the account affords less: `number` is what a hold could take
+--   unpaid         the account has paid for less: `number` is what it has left of credits that it has paid for
 --   no-account     the user has no credit account yet
 --   nonce-taken    an active call has this relay nonce
 --   nonce-gap      `number` is an earlier relay nonce without a pending call
@@ -421,7 +422,7 @@ BEGIN
         END IF;
         RETURN QUERY SELECT call.place, call.outcome, call.hold_id, call.balance, call.user_id, call.number,
                             NULL::bigint, NULL, NULL::bigint, call.transaction_hash;
-        IF call.outcome NOT IN ('repeated', 'insufficient', 'no-account') THEN
+        IF call.outcome NOT IN ('repeated', 'insufficient', 'unpaid', 'no-account') THEN
             refused := refused || call.hold_id;
         END IF;
     END LOOP;

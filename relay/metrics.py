@@ -1,13 +1,13 @@
 """The relay's gauges: its calls and its relayers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
 from django.conf import settings
 from prometheus_client.core import Metric
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain
+from gateway.chain.config import chains, get_chain, home, on_chain
 from gateway.chain.remote_signing import remote_signer
 from gateway.common import clock
 from gateway.common.metrics import gauge, gauges, register
@@ -21,7 +21,26 @@ from relay.services.settling import reorganisations
 _Status = RelayTransaction.Status
 
 
-@register
+def _of_each_chain(collector: Callable[[], Iterable[Metric]]) -> Callable[[], Iterable[Metric]]:
+    """Decorator: yield the metrics of all chains. Those of further chains have the label `chain`, their id."""
+
+    def collect() -> list[Metric]:
+        families: dict[str, Metric] = {}
+        for chain in chains():
+            with on_chain(chain.id):
+                for metric in collector():
+                    if chain is home():
+                        families[metric.name] = metric
+                        continue
+                    for sample in metric.samples:
+                        labels = {**sample.labels, "chain": str(chain.id)}
+                        families[metric.name].add_sample(sample.name, labels, sample.value)
+        return list(families.values())
+
+    return register(collect)
+
+
+@_of_each_chain
 def calls() -> Iterator[Metric]:
     """Yield the state of calls, in two statements."""
     counts = relay_counts()
@@ -54,7 +73,7 @@ def calls() -> Iterator[Metric]:
     )
 
 
-@register
+@_of_each_chain
 def nodes() -> Iterator[Metric]:
     """Yield the health of the nodes as seen by this process, which probes them every few seconds."""
     health = get_chain_client().nodes()
@@ -77,10 +96,10 @@ def nodes() -> Iterator[Metric]:
     )
 
 
-@register
+@_of_each_chain
 def relayers() -> Iterator[Metric]:
     """Yield each relayer's balance and account nonces in flight, in one statement."""
-    rows = unretired_relayers()
+    rows = [row for row in unretired_relayers() if row.chain_id == get_chain().id]
     yield gauges(
         "relayer_balance_wei",
         "Balance of the account in wei, when the tracker last read it.",
@@ -119,7 +138,7 @@ def relayers() -> Iterator[Metric]:
     )
 
 
-@register
+@_of_each_chain
 def treasury() -> Iterator[Metric]:
     """Yield the treasury's balance and payments, in two statements."""
     paid_wei, age = top_ups(since=clock.now() - timedelta(days=1))
@@ -127,7 +146,7 @@ def treasury() -> Iterator[Metric]:
         "treasury_balance_wei",
         "Balance of the treasury in wei, when it was last read.",
         "treasury",
-        {row.address: row.balance_wei for row in treasuries()},
+        {row.address: row.balance_wei for row in treasuries() if row.chain_id == get_chain().id},
     )
     yield gauge(
         "treasury_paid_in_last_day_wei",
@@ -141,7 +160,7 @@ def treasury() -> Iterator[Metric]:
     )
 
 
-@register
+@_of_each_chain
 def reorganisations_of_chain() -> Iterator[Metric]:
     """Yield the effects of reorganisations, and the newest final block, in one statement."""
     counts = reorganisations.counts(since=clock.now() - timedelta(days=1))
@@ -174,7 +193,7 @@ def signer() -> Iterator[Metric]:
     yield gauge("signer_up", "Whether the signer responds (1) or not (0).", responds)
 
 
-@register
+@_of_each_chain
 def unsigned_calls() -> Iterator[Metric]:
     """Yield the calls that wait for a remote signature, in one statement."""
     waiting = unsigned.waiting()
@@ -188,7 +207,7 @@ def unsigned_calls() -> Iterator[Metric]:
     )
 
 
-@register
+@_of_each_chain
 def loss_budget() -> Iterator[Metric]:
     """Yield the losses of the last hour, the reservations, and the tip that nodes require, in two statements."""
     usage = losses.usage(now=clock.now())
@@ -206,7 +225,7 @@ def loss_budget() -> Iterator[Metric]:
     )
 
 
-@register
+@_of_each_chain
 def worker_loops() -> Iterator[Metric]:
     """
     Yield when each loop of the relay worker last ran, and how long it has stalled, in two statements.

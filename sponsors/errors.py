@@ -17,6 +17,16 @@ class PolicyRefused(DomainError):
     retry_seconds: ClassVar[int | None] = None
 
 
+class SponsorAtHomeOnly(DomainError):
+    """
+    Sponsors pay for calls on the home chain, `homeChainId`, alone.
+
+    On another chain the user pays: send the call without a sponsor, or with `Relay-Sponsor-Fallback: user`.
+    """
+
+    code, title, status = "sponsor-home-only", "Sponsors pay on the home chain only", 403
+
+
 class NoPolicy(PolicyRefused):
     """The sponsor has no policy in force."""
 

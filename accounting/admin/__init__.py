@@ -28,7 +28,7 @@ from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, Rea
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, one_of
 from gateway.admin.exports import cell_of, csv_lines
 from gateway.admin.mixins import staff_of
-from gateway.chain.config import get_chain
+from gateway.chain.config import home
 from gateway.common import clock
 from gateway.staff import approvals, audit
 from payments.admin.rows import PayoutRateAdmin
@@ -297,7 +297,7 @@ class PricedRateAdmin(PayoutRateAdmin):
         context = super().form_context(request, row)
         if row is None:
             today = queries.averages(since=clock.now() - _WEEK)
-            context |= {"today": today, "prices": _prices(today), "coin": get_chain().currency}
+            context |= {"today": today, "prices": _prices(today), "coin": home().currency}
             context["gas_price"] = f"{today.gas_price_wei / 10**9:.3f} gwei" if today.gas_price_wei else ""
         return context
 
@@ -310,7 +310,7 @@ def _prices(today: queries.Today) -> list[dict[str, Any]]:
             "coin_rate": newest.get(rates_now.currency),
             "outlooks": outlooks(
                 credits_per_major_unit=rates_now.rate.credits_per_major_unit,
-                credit_wei=get_chain().credit_wei,
+                credit_wei=home().credit_wei,
                 call_credits=today.call_credits,
                 coin_price=getattr(newest.get(rates_now.currency), "price", None),
             ),

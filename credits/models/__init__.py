@@ -13,7 +13,14 @@ from credits.models.accounts import (
     ReconciliationRun,
 )
 from credits.models.debts import Debtor, UnbackedCeiling, UnbackedDay
-from credits.models.holds import Allowance, CreditHold, ExpiringLot, ExpiryRule, HoldStatus
+from credits.models.holds import (
+    Allowance,
+    CreditHold,
+    ExpiringLot,
+    ExpiryRule,
+    HoldStatus,
+    PaidSpending,
+)
 
 __all__ = [
     "DISPROOFS",
@@ -31,6 +38,7 @@ __all__ = [
     "ExpiringLot",
     "ExpiryRule",
     "HoldStatus",
+    "PaidSpending",
     "ReconciliationRun",
     "UnbackedCeiling",
     "UnbackedDay",

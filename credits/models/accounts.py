@@ -106,6 +106,8 @@ class EntrySource(models.TextChoices):
 PROOFS = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 # Sources that reverse them.
 DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
+# Money for credits, and money that went back.
+PAID = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PAYOUT_CLAWBACK"]
 # Sources that are posted far less often than charges and earnings.
 RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
 # Sources that a timeline shows together with their relay call or check-in.
@@ -114,7 +116,10 @@ OF_OTHER_LISTS = ["RELAY_TRANSACTION", "CREDITS_BACK", "CHECK_IN"]
 # The SQL functions that place and raise holds, and compute debt limits.
 FUNCTIONS = sql_functions.register(
     Path(__file__).parents[1],
-    {"kept_sources": "({})".format(", ".join(f"'{name}'" for name in [*PROOFS, *DISPROOFS]))},
+    {
+        "kept_sources": "({})".format(", ".join(f"'{name}'" for name in [*PROOFS, *DISPROOFS])),
+        "paid_sources": "({})".format(", ".join(f"'{name}'" for name in PAID)),
+    },
 )
 
 

@@ -1,5 +1,8 @@
 """Holds, expiring lots, and the allowance of the paid period."""
 
+from typing import ClassVar
+
+import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -52,6 +55,35 @@ class HoldStatus(models.TextChoices):
     RELEASED = "RELEASED"
 
 
+# What a hold takes of the credits that its account has paid for.
+_OF_PAID = (
+    "(CASE WHEN NOT {row}.paid_only THEN 0 WHEN {row}.status = 'HELD' THEN {row}.amount"
+    " ELSE coalesce({row}.captured_amount, 0) END)"
+)
+_COUNT = """
+INSERT INTO credits_paidspending (account_id, credits) VALUES (OLD.account_id, greatest(0, {change}))
+ON CONFLICT (account_id) DO UPDATE SET credits = credits_paidspending.credits + {change};
+RETURN NULL;
+"""
+# After the statement has locked the account, so that accounts come first in the order of locks.
+_COUNTERS = [
+    pgtrigger.Trigger(
+        name="count_paid_only",
+        when=pgtrigger.After,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Q(old__paid_only=True) | pgtrigger.Q(new__paid_only=True),
+        func=_COUNT.format(change=f"{_OF_PAID.format(row='NEW')} - {_OF_PAID.format(row='OLD')}"),
+    ),
+    pgtrigger.Trigger(
+        name="uncount_paid_only",
+        when=pgtrigger.After,
+        operation=pgtrigger.Delete,
+        condition=pgtrigger.Q(old__paid_only=True),
+        func=_COUNT.format(change=f"-{_OF_PAID.format(row='OLD')}"),
+    ),
+]
+
+
 class CreditHold(models.Model):
     """Credits reserved until an entry captures them or they are released."""
 
@@ -71,9 +103,13 @@ class CreditHold(models.Model):
         db_default=0, help_text="How much of the amount was new debt when it was set aside."
     )
     debt_day = models.DateField(null=True, help_text="The UTC day that the new debt counts for.")
+    paid_only = models.BooleanField(
+        db_default=False, help_text="Whether the credits must have been paid for, not given."
+    )
 
     class Meta:
         db_table = "credits_hold"
+        triggers: ClassVar[list[pgtrigger.Trigger]] = _COUNTERS
         constraints = [
             models.UniqueConstraint(fields=["key"], name="credits_hold_key"),
             # A user's hold is 0 if a sponsor pays the whole call.
@@ -99,6 +135,28 @@ class CreditHold(models.Model):
 
     def __str__(self) -> str:
         return f"hold {self.pk}: {self.amount} {self.status}"
+
+
+class PaidSpending(models.Model):
+    """
+    The credits of an account that its `paid_only` holds have taken: what is held, and what was charged.
+
+    Triggers of the holds count them. `credits_place_holds` keeps the total within what the account has paid for.
+    """
+
+    account = models.OneToOneField(
+        CreditAccount, models.PROTECT, primary_key=True, related_name="paid_spending"
+    )
+    credits = models.BigIntegerField()
+
+    class Meta:
+        db_table = "credits_paidspending"
+        constraints = [
+            models.CheckConstraint(condition=Q(credits__gte=0), name="credits_paidspending_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.credits:,} paid credits spent"
 
 
 class Allowance(models.Model):

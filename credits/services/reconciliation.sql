@@ -28,6 +28,16 @@ SELECT 'open_holds is the number of open holds', account.id, account.id, coalesc
 FROM credits_account AS account LEFT JOIN open_holds ON open_holds.account_id = account.id
 WHERE account.open_holds <> coalesce(open_holds.holds, 0)
 UNION ALL
+SELECT 'paid spending is the sum of the holds of paid credits', account.id, account.id, coalesce(taken.total, 0),
+       coalesce(spending.credits, 0)
+FROM credits_account AS account
+LEFT JOIN credits_paidspending AS spending ON spending.account_id = account.id
+LEFT JOIN (
+    SELECT account_id, sum(CASE WHEN status = 'HELD' THEN amount ELSE coalesce(captured_amount, 0) END) AS total
+    FROM credits_hold WHERE paid_only GROUP BY account_id
+) AS taken ON taken.account_id = account.id
+WHERE coalesce(spending.credits, 0) <> coalesce(taken.total, 0)
+UNION ALL
 SELECT 'an entry follows the version before it', account_id, id, last_version + 1, account_version
 FROM chain WHERE account_version <> last_version + 1
 UNION ALL

@@ -20,7 +20,8 @@ from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
-from gateway.chain.config import get_chain
+from gateway.chain.config import chain_of, home
+from gateway.chain.types import Chain
 from gateway.common.fields import AddressField, HashField
 
 Tone = Literal["good", "bad", "waiting", "quiet"]
@@ -81,11 +82,11 @@ def percent(fraction: Decimal | None) -> SafeString | str:
     return format_html('<span class="number">{} %</span>', "0" if not fraction else shown)
 
 
-def wei(amount: int | None, *, is_price: bool = False) -> SafeString | str:
-    """Return an amount of wei in coins; with `is_price`, a gas price in gwei."""
+def wei(amount: int | None, *, chain: Chain | None = None, is_price: bool = False) -> SafeString | str:
+    """Return an amount of wei in the coins of the chain, by default home; with `is_price`, a gas price in gwei."""
     if amount is None:
         return NOTHING
-    shown = f"{Decimal(amount) / _GWEI:,f} gwei" if is_price else get_chain().amount(amount, places=6)
+    shown = f"{Decimal(amount) / _GWEI:,f} gwei" if is_price else (chain or home()).amount(amount, places=6)
     return format_html('<span class="number" title="{} wei">{}</span>', f"{amount:,}", shown)
 
 
@@ -215,7 +216,7 @@ def _field(model: type[models.Model], name: Any) -> models.Field[Any, Any] | Non
 def _how(
     field: models.Field[Any, Any], *, in_list: bool, is_percent: bool
 ) -> Callable[[Any], SafeString | str] | None:
-    name = field.attname
+    name, of_chain = field.attname, hasattr(field.model, "chain_id")
 
     def value(row: Any) -> Any:
         return getattr(row, name)
@@ -230,7 +231,10 @@ def _how(
     if name.endswith("_minor") and hasattr(field.model, "currency"):
         return lambda row: money(value(row), row.currency)
     if name.endswith("_wei"):
-        return lambda row: wei(value(row), is_price="price" in name or "fee" in name)
+        is_price = "price" in name or "fee_per_gas" in name
+        return lambda row: wei(
+            value(row), chain=chain_of(row.chain_id) if of_chain else None, is_price=is_price
+        )
     if is_percent:
         return lambda row: percent(value(row))
     if isinstance(field, models.IntegerField | models.DecimalField) and not field.is_relation:

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
-from gateway.chain.config import get_chain
+from gateway.chain.config import home
 
 NAME = "Credit relay gateway"
 _MAINNET, _TESTNET = 42, 4201
@@ -20,7 +20,7 @@ _MAINNET, _TESTNET = 42, 4201
 def environment(_: HttpRequest) -> list[str]:
     """Return the environment badge: its text and colour, red for mainnet."""
     by_chain = {_MAINNET: ["LUKSO mainnet", "danger"], _TESTNET: ["LUKSO testnet", "warning"]}
-    chain_id = get_chain().id
+    chain_id = home().id
     name, colour = by_chain.get(chain_id, [f"chain {chain_id}", "info"])
     return [settings.STAFF_ENVIRONMENT or name, colour]
 

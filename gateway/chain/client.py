@@ -48,8 +48,6 @@ from gateway.chain.web3_reads import Web3Reads
 _LATEST, _PENDING = "latest", "pending"
 # How old the newest block and the tip of a relay call may be, if blocks take longer than this.
 _PRICE_SECONDS = 3
-# The beginning of a successful `lsp20VerifyCall` (LSP-20); one byte of flags follows.
-_VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _SENDS_PER_BATCH = 100
 _PROBE_SECONDS = 0.5
 _ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
@@ -143,7 +141,7 @@ class JsonRpcChainClient(Web3Reads):
             _estimate(_ZERO_ADDRESS, key_manager, verification, gas_cap),
             _estimate(key_manager, profile, payload, gas_cap),
         )
-        if _unreverted(verified)[:3] != _VERIFIED:
+        if _unreverted(verified)[:3] != contracts.LSP20_VERIFIED:
             raise CallReverted(b"")
         return follower_gas(
             verifying_gas=_unreverted(verifying),

@@ -9,6 +9,7 @@ of their chain.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,8 +19,10 @@ from django.core.signals import setting_changed
 from gateway.chain.errors import ChainUnknown
 from gateway.chain.fees import FeePolicy
 from gateway.chain.further import ChainSettings
+from gateway.chain.known import KNOWN
 from gateway.chain.types import Chain, Finality, Funding, LossBudget, Pace
 
+_LONGEST_SHOWN = 20
 # The service does not use a node that is further behind the others than this.
 _MAX_LAG_BLOCKS = 5
 # The parts of a chain's loss limit that one user has.
@@ -74,6 +77,23 @@ def home() -> Chain:
     )
 
 
+def chain_of(chain_id: int) -> Chain:
+    """Return the chain of a row. One that the settings no longer have keeps its name, coin and explorer if known."""
+    configured = _configured().get(chain_id)
+    if configured is not None:
+        return configured
+    known = KNOWN.get(chain_id)
+    return replace(
+        home(),
+        id=chain_id,
+        node_urls=(),
+        name=known.name if known else f"Chain {chain_id}",
+        currency=known.coin if known else "coins",
+        explorer_url=known.explorer_url if known else "",
+        takes_calls=False,
+    )
+
+
 def chains() -> tuple[Chain, ...]:
     """Return all chains of the settings, home first."""
     return tuple(_configured().values())
@@ -88,13 +108,37 @@ def on_chain(chain_id: int) -> Iterator[None]:
         ChainUnknown: the settings have no such chain.
     """
     if chain_id not in _configured():
-        ids = ", ".join(str(chain.id) for chain in chains())
-        raise ChainUnknown(f"This service has no chain {chain_id}. Its chains are: {ids}.")
+        raise _unknown(str(chain_id))
     token = _current.set(chain_id)
     try:
         yield
     finally:
         _current.reset(token)
+
+
+def chain_in(text: str) -> int:
+    """
+    Return the id of the chain that a part of a path names.
+
+    Raises:
+        ChainUnknown: the settings have no such chain.
+    """
+    named = [chain.id for chain in chains() if str(chain.id) == text]
+    if not named:
+        raise _unknown(text[:_LONGEST_SHOWN])
+    return named[0]
+
+
+def _unknown(named: str) -> ChainUnknown:
+    ids = ", ".join(str(chain.id) for chain in chains())
+    return ChainUnknown(f"This service has no chain {named}. Its chains are: {ids}.")
+
+
+@contextmanager
+def on_home() -> Iterator[None]:
+    """Make the home chain the current one of the block, or of the function that this decorates."""
+    with on_chain(home().id):
+        yield
 
 
 @cache
@@ -140,6 +184,7 @@ def _further(one: ChainSettings) -> Chain:
         name=one.name,
         family=one.family,
         takes_calls=one.takes_calls,
+        spends_given_credits=one.spends_given_credits,
     )
 
 

@@ -82,6 +82,8 @@ GET_DATA = _selector("getData")
 GET_NONCE = _selector("getNonce")
 IS_VALID_SIGNATURE = _selector("isValidSignature")
 LSP20_VERIFY_CALL = _selector("lsp20VerifyCall")
+# The beginning of a successful response; one byte of flags follows.
+LSP20_VERIFIED = LSP20_VERIFY_CALL[:3]
 OWNER = _selector("owner")
 TARGET = _selector("target")
 # LSP-14 transfers ownership in two steps; the new owner makes the second one.

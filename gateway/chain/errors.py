@@ -29,8 +29,10 @@ class SignerUnavailable(DomainError):
     code, title, status, retryable = "signer-unavailable", "The call cannot be signed now", 503, True
 
 
-class ChainUnknown(LookupError):
-    """The settings have no chain with this id."""
+class ChainUnknown(DomainError):
+    """The service has no chain with this `chainId`; `GET /api/service` lists its chains."""
+
+    code, title, status = "chain-unknown", "The service has no such chain", 404
 
 
 def no_node_responds() -> NodeUnavailable:

@@ -29,3 +29,4 @@ class ChainSettings:
     loss_per_hour_wei: int
     credit_wei: int
     takes_calls: bool
+    spends_given_credits: bool

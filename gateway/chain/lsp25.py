@@ -14,8 +14,9 @@ from eth_hash.auto import keccak
 
 from gateway.chain import mistakes
 from gateway.chain.contracts import EXECUTE
+from gateway.chain.known import KNOWN
 from gateway.chain.mistakes import SignatureMistake
-from gateway.chain.signatures import WALLETS_CHAIN_IDS, personal_sign_digest
+from gateway.chain.signatures import LUKSO_CHAIN_IDS, personal_sign_digest
 
 _VERSION, _OLD_VERSION = 25, 6
 # Of a nonce that was sent without its channel, these channels are tried: one recovery each.
@@ -119,7 +120,7 @@ def _candidates(chain_id: int, call: RelayCall, profile: str) -> Iterator[_Candi
     yield mistakes.SignedInnerMessage, personal_sign_digest(keccak(message)), {}
     yield mistakes.SignedInnerMessage, personal_sign_digest(message), {}
     yield mistakes.SignedForProfile, _validated(profile, message), {}
-    for other in WALLETS_CHAIN_IDS:
+    for other in (*LUKSO_CHAIN_IDS, *KNOWN):
         yield mistakes.SignedForOtherChain, call.digest(other), {"signed": other}
     yield mistakes.SignedWithoutValidity, _digest(call, chain_id, validity=0), {}
     yield from _old_forms(chain_id, call)

@@ -74,7 +74,10 @@ class SignedForOtherChain(SignatureMistake):
     """The hash, or the message of a sign-in, contains another chain id than that of this service."""
 
     code, title = "signature-other-chain", "The signature is for another chain"
-    advice = "The hash was made with chain id {signed}. Sign with chain id {chain_id}."
+    advice = (
+        "The hash was made with chain id {signed}. Sign with chain id {chain_id}, or send the call with chainId "
+        "{signed} if the service has that chain."
+    )
 
 
 class SignedLegacyPacked(SignatureMistake):

@@ -9,6 +9,7 @@ from coincurve import PublicKey
 from eth_hash.auto import keccak
 
 from gateway.chain.errors import UnrecoverableSignature, UnusableSignature
+from gateway.chain.known import KNOWN
 from gateway.common.fields import checksum
 
 _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -16,8 +17,6 @@ _HALF_ORDER = _ORDER // 2
 _Y_PARITY = {0: 0, 1: 1, 27: 0, 28: 1}
 # LUKSO's mainnet, its testnet, and the first testnet, whose id is still in old examples.
 LUKSO_CHAIN_IDS = (42, 4201, 2828)
-# Other chains to which a wallet may be set: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
-WALLETS_CHAIN_IDS = (*LUKSO_CHAIN_IDS, 1, 8453, 10, 42161, 137, 56)
 # The v of EIP-155 is 35 or 36 plus twice the chain id. It has two bytes or more if the chain id is above 110.
 _EIP155 = 35
 _COMPACT_BYTES, _FULL_BYTES, MOST_BYTES = 64, 65, 68
@@ -102,7 +101,9 @@ def _split(signature: bytes, chain_id: int) -> tuple[int, int, int]:
     if v in _Y_PARITY and not is_long:
         return r, s, _Y_PARITY[v]
     signed_chain, parity = divmod(v - _EIP155, 2)
-    if signed_chain not in {chain_id, *WALLETS_CHAIN_IDS} or (is_long and not signature[_COMPACT_BYTES]):
+    if signed_chain not in {chain_id, *LUKSO_CHAIN_IDS, *KNOWN} or (
+        is_long and not signature[_COMPACT_BYTES]
+    ):
         raise UnusableSignature(
             f"The signature's v is {v}; it must be 27 or 28 (or 0 or 1, or {2 * chain_id + _EIP155} or "
             f"{2 * chain_id + _EIP155 + 1} by EIP-155)."

@@ -101,6 +101,8 @@ class Chain:
     name: str = ""
     family: str = "ethereum"
     takes_calls: bool = True
+    # Whether calls may be paid with credits that were neither bought nor part of a subscription.
+    spends_given_credits: bool = True
 
     @property
     def whole_block_seconds(self) -> int:

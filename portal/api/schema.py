@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
 from checkin.api.schema import BONUS_RANGES
 from gateway.common.errors import InvalidRequest, NotAuthenticated
@@ -14,6 +15,12 @@ DASHBOARD = problem_responses(NotAuthenticated)
 SERVICE = problem_responses()
 DELETE_ACCOUNT = problem_responses(NotAuthenticated, FreshSignInRequired)
 HISTORY = problem_responses(InvalidRequest, NotAuthenticated)
+CHAIN_FILTER = OpenApiParameter(
+    "chainId",
+    OpenApiTypes.INT,
+    OpenApiParameter.QUERY,
+    description="List the transactions of this chain only.",
+)
 
 
 DASHBOARD_DESCRIPTION = """
@@ -40,7 +47,8 @@ The profile's name and picture (LSP-3), verified against the hash on chain. They
 sign-in of a day, if the operator has enabled this.
 """.strip()
 SERVICE_DESCRIPTION = """
-What a wallet needs to know about this service before sign-in. It changes only with the operator's settings.
+What a wallet needs to know about this service before sign-in. Profiles sign in, and sponsors and cards are managed, on
+the home chain; calls are relayed on every chain in `chains`.
 """.strip()
 EARNINGS_DESCRIPTION = """
 All entries of the ledger except relay charges, newest first; reversals are negative. Follow `next` until it is null.
@@ -132,6 +140,26 @@ SERVICE_EXAMPLES = [
             "explorerUrl": "https://explorer.lukso.network",
             "relayerUrl": "https://relay.example.com/api/lsp15",
             "billingCurrencies": ["usd", "eur"],
+            "chains": [
+                {
+                    "chainId": 42,
+                    "name": "LUKSO",
+                    "currency": "LYX",
+                    "creditWei": "1000000000000",
+                    "explorerUrl": "https://explorer.lukso.network",
+                    "relayerUrl": "https://relay.example.com/api/lsp15",
+                    "state": "accepting",
+                },
+                {
+                    "chainId": 8453,
+                    "name": "Base",
+                    "currency": "ETH",
+                    "creditWei": "1000000000",
+                    "explorerUrl": "https://basescan.org",
+                    "relayerUrl": "https://relay.example.com/api/lsp15/8453",
+                    "state": "accepting",
+                },
+            ],
         },
     )
 ]

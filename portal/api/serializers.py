@@ -17,6 +17,7 @@ from gateway.web.serializers import AddressField, HashField
 from payments.models import Subscription
 from portal.dashboard import AccountSummary, Dashboard
 from relay.models import RelayTransaction
+from relay.queries.chains import ChainState
 from relay.queries.reports import credits_of
 from rewards.models import FRACTIONS, TERMS, Badge, Modifier, ModifierType
 from users.models import AccountDeletion
@@ -145,6 +146,8 @@ class DatedTransactionSerializer(TransactionSerializer):
         help_text="`user`, or the name of the sponsor that pays the call or a part of it."
     )
 
+    chainId = serializers.IntegerField(source="chain_id", help_text="The chain of the transaction.")
+
     def get_paidBy(self, row: Any) -> str:  # noqa: N802 - REST framework's name for the field
         return row.sponsor or "user"
 
@@ -247,12 +250,27 @@ _HINTS = {
 }
 
 
-class ServiceResponseSerializer(serializers.Serializer[Any]):
+class ServedChainSerializer(serializers.Serializer[Any]):
     chainId = serializers.IntegerField(help_text="The id of the chain.")
+    name = serializers.CharField(help_text="The chain's name.")
     currency = serializers.CharField(help_text="The chain's native currency, in which gas is paid.")
     creditWei = serializers.CharField(help_text="Wei of gas per credit, as text.")
     explorerUrl = serializers.CharField(help_text="URL of a block explorer; empty without one.")
     relayerUrl = serializers.URLField(help_text="Base URL of `/execute` and `/quota` for LSP-15 wallets.")
+    state = serializers.ChoiceField(
+        choices=[state.value for state in ChainState],
+        help_text="`accepting`: the chain takes calls. `paused`: the operator takes no new calls. `away`: no node of "
+        "the chain responds.",
+    )
+
+
+class ServiceResponseSerializer(serializers.Serializer[Any]):
+    chainId = serializers.IntegerField(help_text="The id of the home chain, on which profiles sign in.")
+    currency = serializers.CharField(help_text="The home chain's native currency, in which gas is paid.")
+    creditWei = serializers.CharField(help_text="Wei of gas per credit on the home chain, as text.")
+    explorerUrl = serializers.CharField(help_text="URL of a block explorer; empty without one.")
+    relayerUrl = serializers.URLField(help_text="Base URL of `/execute` and `/quota` for LSP-15 wallets.")
+    chains = ServedChainSerializer(many=True, help_text="All chains of the service, the home chain first.")
     billingCurrencies = serializers.ListField(
         child=serializers.CharField(), help_text="Currencies of subscriptions."
     )

@@ -1,5 +1,6 @@
 """The dashboard and the histories of the signed-in profile."""
 
+import re
 from typing import Any
 
 from django.conf import settings
@@ -10,11 +11,10 @@ from rest_framework.mixins import ListModelMixin
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
+from rest_framework.serializers import Serializer, ValidationError
 from rest_framework.viewsets import GenericViewSet, ViewSet
 
 from credits.models import CreditEntry
-from gateway.chain.config import get_chain
 from gateway.common.clock import now
 from gateway.common.db import reading_from_replica
 from gateway.common.http import PRIVATE
@@ -37,11 +37,14 @@ from portal.api.serializers import (
 from portal.api.sponsors import SponsorContractViewSet
 from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of, relayer_url
 from relay.models import RelayTransaction
+from relay.queries.chains import chain_states
 from relay.queries.reports import ListedTransaction, transactions_of
 from sponsors.api.access import SPONSOR_PATH
 from users.api.authentication import ProfileRequest
 from users.models import User
 from users.services import deletion, profile_cards
+
+_CHAIN_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 class EarningPages(NewestFirst):
@@ -134,16 +137,21 @@ class ServiceViewSet(ViewSet):
     )
     @action(detail=False, authentication_classes=(), permission_classes=(AllowAny,))
     def service(self, request: Request) -> Response:
-        chain = get_chain()
-        body = {
-            "chainId": chain.id,
-            "currency": chain.currency,
-            "creditWei": str(get_chain().credit_wei),
-            "explorerUrl": chain.explorer_url,
-            "relayerUrl": relayer_url(),
-            "billingCurrencies": settings.BILLING_CURRENCIES,
-        }
-        return Response(body, headers={"Cache-Control": "public, max-age=300"})
+        served = [
+            {
+                "chainId": chain.id,
+                "name": chain.name,
+                "currency": chain.currency,
+                "creditWei": str(chain.credit_wei),
+                "explorerUrl": chain.explorer_url,
+                "relayerUrl": relayer_url(chain.id),
+                "state": state.value,
+            }
+            for chain, state in chain_states()
+        ]
+        of_home = {name: value for name, value in served[0].items() if name not in {"name", "state"}}
+        body = {**of_home, "billingCurrencies": settings.BILLING_CURRENCIES, "chains": served}
+        return Response(body, headers={"Cache-Control": "public, max-age=30"})
 
 
 class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):
@@ -183,12 +191,19 @@ class EarningViewSet(_HistoryViewSet):
         return earnings_of(self.request.user)
 
 
+def _chain_id(text: str) -> int:
+    if not _CHAIN_ID.fullmatch(text):
+        raise ValidationError({"chainId": ["Send the id of a chain."]})
+    return int(text)
+
+
 @extend_schema_view(
     list=extend_schema(
         operation_id="transactions",
         tags=["user"],
         summary="List relay transactions",
         description=schema.TRANSACTIONS_DESCRIPTION,
+        parameters=[schema.CHAIN_FILTER],
         responses={200: DatedTransactionSerializer(many=True), **schema.HISTORY},
     )
 )
@@ -197,7 +212,8 @@ class TransactionViewSet(_HistoryViewSet):
     serializer_class: type[Serializer[Any]] = DatedTransactionSerializer
 
     def get_queryset(self) -> QuerySet[RelayTransaction, ListedTransaction]:
-        return transactions_of(self.request.user)
+        listed, text = transactions_of(self.request.user), self.request.query_params.get("chainId")
+        return listed if text is None else listed.filter(chain_id=_chain_id(text))
 
 
 router = ApiRouter()

@@ -11,8 +11,9 @@ from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from gateway.admin.exports import Column, Exportable
+from gateway.admin.of_chains import OfChains
 from gateway.admin.search import MOST, people_like
-from gateway.chain.config import get_chain
+from gateway.chain.config import chain_of
 from gateway.chain.errors import CallRefused
 from gateway.common import clock
 from relay.models import HASH_PART, PREDECESSOR_FAILED, Attempt, RelayTransaction, ReversedSettlement
@@ -97,7 +98,7 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
 
     @admin.display(description="explorer")
     def explorer(self, attempt: Attempt) -> str:
-        page = get_chain().transaction_page(attempt.transaction_hash)
+        page = chain_of(attempt.chain_id).transaction_page(attempt.transaction_hash)
         return format_html('<a href="{}" rel="noreferrer noopener">open</a>', page) if page else "-"
 
 
@@ -112,11 +113,12 @@ class ReversedSettlementInline(ReadOnlyInline[ReversedSettlement, RelayTransacti
 
 
 @admin.register(RelayTransaction)
-class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
+class RelayTransactionAdmin(OfChains, Exportable, ReasonedActions, ReadOnlyAdmin):
     """Find a relay transaction by any hash or address."""
 
     export_columns = (
         Column("relay transaction", "pk"),
+        Column("chain", "chain_id"),
         Column("transaction hash", "transaction_hash"),
         Column("profile", "profile_address"),
         Column("controller", "controller_address"),
@@ -221,11 +223,12 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
 
 
 @admin.register(Attempt)
-class AttemptAdmin(Exportable, ReadOnlyAdmin):
+class AttemptAdmin(OfChains, Exportable, ReadOnlyAdmin):
     """Every signed transaction, with its cost for the relayer."""
 
     export_columns = (
         Column("attempt", "pk"),
+        Column("chain", "chain_id"),
         Column("relay transaction", "relay_transaction_id"),
         Column("transaction hash", "transaction_hash"),
         Column("relayer", "relayer__address"),

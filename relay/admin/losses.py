@@ -9,15 +9,16 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from gateway.admin.base import OwnedRows
+from gateway.admin.of_chains import OfChains
 from gateway.admin.search import people_like
-from gateway.chain.config import get_chain
+from gateway.chain.config import chain_of, home
 from gateway.common import clock
 from relay.models import Loss
 from relay.services.fleet import losses
 
 
 @admin.register(Loss)
-class LossAdmin(OwnedRows):
+class LossAdmin(OfChains, OwnedRows):
     """Gas that the service pays; above the list, the use of the hourly budget and the users who cause most of it."""
 
     owner_path = "user"
@@ -66,12 +67,12 @@ class LossAdmin(OwnedRows):
 
     @admin.display(description="reserved", ordering="reserved_wei")
     def reserved(self, loss: Loss) -> str:
-        return _amount(loss.reserved_wei)
+        return chain_of(loss.chain_id).amount(loss.reserved_wei, places=6)
 
     @admin.display(description="lost", ordering="lost_wei")
     def lost(self, loss: Loss) -> str:
-        return "-" if loss.lost_wei is None else _amount(loss.lost_wei)
+        return "-" if loss.lost_wei is None else chain_of(loss.chain_id).amount(loss.lost_wei, places=6)
 
 
 def _amount(wei: int) -> str:
-    return get_chain().amount(wei, places=6)
+    return home().amount(wei, places=6)

@@ -4,7 +4,8 @@ from django.contrib import admin
 
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin
-from gateway.chain.config import get_chain
+from gateway.admin.of_chains import OfChains
+from gateway.chain.config import chain_of
 from gateway.common import clock
 from gateway.staff import approvals
 from relay.models import Relayer, TopUp
@@ -86,7 +87,7 @@ BRING_BACK_RELAYER = ReasonedAction(
 
 
 @admin.register(Relayer)
-class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
+class RelayerAdmin(OfChains, ReasonedActions, ReadOnlyAdmin):
     """The sending accounts; pause and resume take effect on the next call."""
 
     list_display = (
@@ -108,11 +109,11 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="balance", ordering="balance_wei")
     def balance(self, relayer: Relayer) -> str:
-        return get_chain().amount(relayer.balance_wei, places=4)
+        return chain_of(relayer.chain_id).amount(relayer.balance_wei, places=4)
 
 
 @admin.register(TopUp)
-class TopUpAdmin(ReadOnlyAdmin):
+class TopUpAdmin(OfChains, ReadOnlyAdmin):
     """Every transfer from the treasury to a relayer."""
 
     list_display = ("created_at", "status", "relayer", "amount", "treasury_address", "transaction_hash")
@@ -126,4 +127,4 @@ class TopUpAdmin(ReadOnlyAdmin):
 
     @admin.display(description="amount", ordering="amount_wei")
     def amount(self, row: TopUp) -> str:
-        return get_chain().amount(row.amount_wei, places=4)
+        return chain_of(row.chain_id).amount(row.amount_wei, places=4)

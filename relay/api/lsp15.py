@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from gateway.chain.config import get_chain
+from gateway.chain.config import chain_in, get_chain, on_chain
 from gateway.common import clock
 from gateway.common.http import client_network
 from gateway.web.throttling import NetworkRate, check_rate
@@ -30,7 +30,8 @@ from relay.api.serializers import (
 )
 from relay.services.accepting import lsp15, quota, submission
 
-_GWEI = 10**9
+# The id of a chain as a part of a path; what is no id gets the response of an unknown chain.
+CHAIN_IN_PATH = "(?P<chain_id>[^/]+)"
 
 
 class Lsp15Rate(NetworkRate):
@@ -55,12 +56,14 @@ def _admitting(profile: str, request: Request) -> lsp15.Admit:
     return partial(_admit, profile, client_network(request))
 
 
-class Lsp15ViewSet(ViewSet):
-    """Relay calls and quota for wallets without a token."""
-
+class _WithoutToken(ViewSet):
     authentication_classes = ()
     permission_classes = (AllowAny,)
     throttle_classes = (Lsp15Rate,)
+
+
+class Lsp15ViewSet(_WithoutToken):
+    """Relay calls and quota for wallets without a token, on the home chain."""
 
     @extend_schema(
         operation_id="lsp15Execute",
@@ -74,25 +77,7 @@ class Lsp15ViewSet(ViewSet):
     @action(detail=False, methods=["post"])
     def execute(self, request: Request) -> Response:
         """Return the hash of the transaction that executes the call."""
-        body = Lsp15ExecuteSerializer.read(request.data)
-        claimed = body.get("keyManagerAddress")
-        # Without a key manager in the body, the service looks up the profile's; `address` is a placeholder until then.
-        call = relay_call(key_manager=claimed or body["address"], transaction=body["transaction"])
-        user = lsp15.owner_of_profile(
-            address=body["address"],
-            signers=lambda: [submission.identify(call=call)[1].controller] if claimed else [],
-        )
-        transaction_hash = lsp15.execute(
-            user=user,
-            call=call,
-            key_manager=claimed,
-            sponsor=sponsor_choice(
-                body.get("sponsor"), body.get("sponsorFallback"), body.get("sponsorVoucher")
-            ),
-            now=clock.now(),
-            admit=_admitting(body["address"], request),
-        )
-        return Response({"transactionHash": transaction_hash})
+        return _execute(request)
 
     @extend_schema(
         operation_id="lsp15Quota",
@@ -106,23 +91,86 @@ class Lsp15ViewSet(ViewSet):
     @action(detail=False, methods=["post"])
     def quota(self, request: Request) -> Response:
         """Return the available credits as gas at 1 gwei; without a paid period, there is neither a total nor an end."""
-        body = QuotaRequestSerializer.read(request.data)
-        reading = lsp15.read_quota(
-            user=lsp15.owner_of_profile(
-                address=body["address"],
-                signers=lambda: quota.signers_of(**body),
-            ),
-            timestamp=body["timestamp"],
-            signature=body["signature"],
-            now=clock.now(),
-            admit=_admitting(body["address"], request),
-        )
-        result = {"quota": _as_gas(reading.available), "unit": "gas"}
-        # LSP-15 lets a server omit both. A wallet would show 0 as a used-up quota, and -1 as a day in 1969.
-        if reading.has_period:
-            result |= {"totalQuota": _as_gas(reading.total), "resetDate": reading.reset_date}
-        return Response(result)
+        return _quota(request)
 
 
-def _as_gas(credits: int) -> int:
-    return credits * get_chain().credit_wei // _GWEI
+class Lsp15OnChainViewSet(_WithoutToken):
+    """The same paths for one chain. Wallets register a relayer for each chain, with one base URL."""
+
+    @extend_schema(
+        operation_id="lsp15ExecuteOnChain",
+        tags=["LSP-15 wallets"],
+        summary="Execute a relay transaction on a chain (LSP-15)",
+        description=schema.LSP15_CHAIN_DESCRIPTION,
+        auth=[],
+        parameters=[schema.CHAIN_IN_PATH],
+        request=Lsp15ExecuteSerializer,
+        responses={200: TransactionHashSerializer, **schema.LSP15_CHAIN_EXECUTE},
+        examples=schema.LSP15_EXECUTE_EXAMPLES,
+    )
+    @action(detail=False, methods=["post"])
+    def execute(self, request: Request, chain_id: str) -> Response:
+        """Return the hash of the transaction that executes the call on this chain."""
+        with on_chain(chain_in(chain_id)):
+            return _execute(request)
+
+    @extend_schema(
+        operation_id="lsp15QuotaOnChain",
+        tags=["LSP-15 wallets"],
+        summary="Read the quota in gas on a chain (LSP-15)",
+        description=schema.LSP15_CHAIN_QUOTA_DESCRIPTION,
+        auth=[],
+        parameters=[schema.CHAIN_IN_PATH],
+        request=QuotaRequestSerializer,
+        responses={200: Lsp15QuotaSerializer, **schema.LSP15_CHAIN_QUOTA},
+        examples=schema.LSP15_QUOTA_EXAMPLES,
+    )
+    @action(detail=False, methods=["post"])
+    def quota(self, request: Request, chain_id: str) -> Response:
+        """Return the available credits as gas at the chain's current fee."""
+        with on_chain(chain_in(chain_id)):
+            return _quota(request)
+
+
+def _execute(request: Request) -> Response:
+    body = Lsp15ExecuteSerializer.read(request.data)
+    claimed = body.get("keyManagerAddress")
+    # Without a key manager in the body, the service looks up the profile's; `address` is a placeholder until then.
+    call = relay_call(key_manager=claimed or body["address"], transaction=body["transaction"])
+    user = lsp15.owner_of_profile(
+        address=body["address"],
+        signers=lambda: [submission.identify(call=call)[1].controller] if claimed else [],
+    )
+    transaction_hash = lsp15.execute(
+        user=user,
+        call=call,
+        key_manager=claimed,
+        sponsor=sponsor_choice(body.get("sponsor"), body.get("sponsorFallback"), body.get("sponsorVoucher")),
+        now=clock.now(),
+        admit=_admitting(body["address"], request),
+    )
+    return Response({"transactionHash": transaction_hash})
+
+
+def _quota(request: Request) -> Response:
+    body = QuotaRequestSerializer.read(request.data)
+    reading = lsp15.read_quota(
+        user=lsp15.owner_of_profile(
+            address=body["address"],
+            signers=lambda: quota.signers_of(**body),
+        ),
+        timestamp=body["timestamp"],
+        signature=body["signature"],
+        now=clock.now(),
+        admit=_admitting(body["address"], request),
+    )
+    price_wei = quota.gas_price_wei()
+    result = {"quota": _as_gas(reading.available, price_wei), "unit": "gas"}
+    # LSP-15 lets a server omit both. A wallet would show 0 as a used-up quota, and -1 as a day in 1969.
+    if reading.has_period:
+        result |= {"totalQuota": _as_gas(reading.total, price_wei), "resetDate": reading.reset_date}
+    return Response(result)
+
+
+def _as_gas(credits: int, price_wei: int) -> int:
+    return credits * get_chain().credit_wei // price_wei

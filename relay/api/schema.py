@@ -35,6 +35,7 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.RelayShareUsed,
     relay_errors.TooManyCancelledCalls,
     relay_errors.RelayPaused,
+    relay_errors.ChainTakesNoCalls,
 )
 
 SPONSORED = (
@@ -60,6 +61,7 @@ EXECUTE = problem_responses(
 PREPARE = problem_responses(
     *_WITH_TOKEN,
     common.WrongChecksum,
+    chain.ChainUnknown,
     chain.NodeUnavailable,
     relay_errors.KeyManagerNotFound,
     relay_errors.RelayShareUsed,
@@ -84,7 +86,7 @@ HASH_IN_PATH = OpenApiParameter(
     OpenApiParameter.PATH,
     description="Any hash of the transaction, as returned by execute.",
 )
-LSP15_EXECUTE = problem_responses(
+_LSP15_EXECUTE: tuple[type[DomainError], ...] = (
     *BODY_ERRORS,
     common.WrongChecksum,
     *CALL,
@@ -92,7 +94,9 @@ LSP15_EXECUTE = problem_responses(
     relay_errors.ProfileNotRegistered,
     relay_errors.CallFailedBefore,
 )
-LSP15_QUOTA = problem_responses(
+LSP15_EXECUTE = problem_responses(*_LSP15_EXECUTE)
+LSP15_CHAIN_EXECUTE = problem_responses(*_LSP15_EXECUTE, relay_errors.HomePermissionMissing)
+_LSP15_QUOTA: tuple[type[DomainError], ...] = (
     *BODY_ERRORS,
     common.WrongChecksum,
     chain.NodeUnavailable,
@@ -102,6 +106,14 @@ LSP15_QUOTA = problem_responses(
     relay_errors.QuotaSignatureInvalid,
     users_errors.SignPermissionMissing,
     relay_errors.ProfileNotRegistered,
+)
+LSP15_QUOTA = problem_responses(*_LSP15_QUOTA)
+LSP15_CHAIN_QUOTA = problem_responses(*_LSP15_QUOTA, chain.ChainUnknown, FeesTooHigh)
+CHAIN_IN_PATH = OpenApiParameter(
+    "chain_id",
+    {"type": "string", "pattern": "^[1-9][0-9]{0,18}$"},
+    OpenApiParameter.PATH,
+    description="The id of the chain, such as 8453.",
 )
 
 
@@ -118,7 +130,19 @@ With the header `Relay-Sponsor`, the named sponsor pays for the call if one of i
 refused, and `code` names the rule; with `Relay-Sponsor-Fallback: user`, the user pays. A call that the user cannot pay
 is offered to the operator's default sponsor, if there is one; if it does not pay either, the response is 402.
 
+With `chainId`, the call is executed on that chain, and its credits come from the same balance. The LSP-25 hash contains
+the chain's id, so a call that was signed for one chain is refused on another.
+
 `docs/signing.md` of the repository shows how to compute the hash.
+""".strip()
+
+LSP15_CHAIN_DESCRIPTION = """
+The same as `/api/lsp15/execute`, for a call on this chain. Without a token, a signature on another chain does not show
+that the account agrees, because a copy of the profile may still have controllers that the home chain has removed.
+""".strip()
+
+LSP15_CHAIN_QUOTA_DESCRIPTION = """
+The gas that the available credits buy on this chain at its current fee. The controller needs SIGN on the home chain.
 """.strip()
 
 PREPARE_DESCRIPTION = """
@@ -300,6 +324,7 @@ STATUS_EXAMPLES = [
             "failureCode": "",
             "failureDetail": "",
             "paidBy": "user",
+            "chainId": 42,
         },
     ),
     OpenApiExample(
@@ -315,6 +340,7 @@ STATUS_EXAMPLES = [
             "failureCode": "not-authorised",
             "failureDetail": "The controller needs the permission TRANSFERVALUE.",
             "paidBy": "user",
+            "chainId": 42,
         },
     ),
 ]

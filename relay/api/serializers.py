@@ -96,6 +96,14 @@ def _voucher_field() -> serializers.CharField:
     )
 
 
+def _chain_field() -> StrictIntegerField:
+    return StrictIntegerField(
+        required=False,
+        allow_null=True,
+        help_text="The chain of the call; by default the home chain. `GET /api/service` lists the chains.",
+    )
+
+
 class TransactionSerializer(BodySerializer):
     """The signed LSP-25 relay call."""
 
@@ -115,6 +123,7 @@ class ExecuteSerializer(BodySerializer):
     address = AddressField(
         required=False, allow_null=True, help_text="The profile; if sent, it must be the signed-in one."
     )
+    chainId = _chain_field()
 
 
 class Lsp15ExecuteSerializer(BodySerializer):
@@ -195,6 +204,7 @@ class PrepareSerializer(BodySerializer):
     address = AddressField(
         required=False, allow_null=True, help_text="The profile; if sent, it must be the signed-in one."
     )
+    chainId = _chain_field()
     quote = serializers.BooleanField(
         required=False, allow_null=True, default=True, help_text="Whether a quote is wanted."
     )
@@ -325,10 +335,13 @@ class QuotaSerializer(serializers.Serializer[Any]):
 class Lsp15QuotaSerializer(serializers.Serializer[Any]):
     """The available credits as gas; the last two members only during a paid period."""
 
-    quota = serializers.IntegerField(help_text="Gas that available credits buy at 1 gwei; negative in debt.")
+    quota = serializers.IntegerField(
+        help_text="Gas that available credits buy: at 1 gwei on the home chain, at the current fee on another chain. "
+        "Negative in debt."
+    )
     unit = serializers.CharField(help_text="`gas`.")
     totalQuota = serializers.IntegerField(
-        required=False, help_text="Gas that the period's credits buy at 1 gwei."
+        required=False, help_text="Gas that the period's credits buy at the same price."
     )
     resetDate = serializers.IntegerField(required=False, help_text="End of the period in unix seconds.")
 
@@ -352,6 +365,7 @@ class TransactionStatusSerializer(serializers.Serializer[Any]):
     paidBy = serializers.CharField(
         help_text="`user`, or the name of the sponsor that pays the call or a part of it; `creditsUsed` is the user's."
     )
+    chainId = serializers.IntegerField(help_text="The chain of the transaction.")
 
 
 def relay_call(*, key_manager: str, transaction: dict[str, Any]) -> RelayCall:
@@ -440,6 +454,7 @@ def status_body(report: TransactionReport) -> dict[str, Any]:
         "failureCode": report.failure_code,
         "failureDetail": report.failure_detail,
         "paidBy": report.sponsor or "user",
+        "chainId": report.chain_id,
     }
 
 

@@ -1,5 +1,6 @@
 """POST prepare, execute, quota and transactionStatus for the signed-in profile, and GET a transaction."""
 
+from contextlib import AbstractContextManager
 from typing import Any, cast
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from gateway.chain.config import home, on_chain
 from gateway.common import clock
 from gateway.common.errors import InvalidRequest
 from gateway.web.routers import ApiRouter
@@ -19,7 +21,7 @@ from gateway.web.serializers import json_response
 from gateway.web.throttling import RateLimit
 from gateway.web.waiting import Wait
 from relay.api import schema
-from relay.api.lsp15 import Lsp15ViewSet
+from relay.api.lsp15 import CHAIN_IN_PATH, Lsp15OnChainViewSet, Lsp15ViewSet
 from relay.api.serializers import (
     ExecuteSerializer,
     PreparedSerializer,
@@ -133,6 +135,11 @@ def _sponsor(request: Request) -> SponsorChoice | None:
     return sponsor_choice(name, fallback, voucher)
 
 
+def _on_chain_in(body: dict[str, Any]) -> AbstractContextManager[None]:
+    chain_id = body.get("chainId")
+    return on_chain(home().id if chain_id is None else chain_id)
+
+
 class RelayViewSet(SessionReadLate, ViewSet):
     """Relay requests of the signed-in profile; each action reads the session together with its other rows."""
 
@@ -154,19 +161,20 @@ class RelayViewSet(SessionReadLate, ViewSet):
         """Relay a signed call and return the hash of the transaction that executes it."""
         caller, body = _caller(request), ExecuteSerializer.read(request.data)
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
-        if body.get("address") is not None:
-            check_own(
-                profile_address=caller.profile_address,
-                address=body["address"],
-                signers=lambda: [submission.identify(call=call)[1].controller],
+        with _on_chain_in(body):
+            if body.get("address") is not None:
+                check_own(
+                    profile_address=caller.profile_address,
+                    address=body["address"],
+                    signers=lambda: [submission.identify(call=call)[1].controller],
+                )
+            transaction_hash = submission.execute(
+                caller=caller,
+                call=call,
+                now=clock.now(),
+                quote_id=_quote_id(request),
+                sponsor=_sponsor(request),
             )
-        transaction_hash = submission.execute(
-            caller=caller,
-            call=call,
-            now=clock.now(),
-            quote_id=_quote_id(request),
-            sponsor=_sponsor(request),
-        )
         return json_response({"transactionHash": transaction_hash})
 
     @extend_schema(
@@ -189,8 +197,9 @@ class RelayViewSet(SessionReadLate, ViewSet):
                 address=body["address"],
                 signers=lambda: [body["controller"]] if body.get("controller") else [],
             )
-        prepared = preparation.prepare(caller=caller, draft=draft_of(body), now=clock.now())
-        return Response(prepared_body(prepared))
+        with _on_chain_in(body):
+            prepared = preparation.prepare(caller=caller, draft=draft_of(body), now=clock.now())
+            return Response(prepared_body(prepared))
 
     @extend_schema(
         operation_id="quota",
@@ -275,5 +284,6 @@ class RelayViewSet(SessionReadLate, ViewSet):
 router = ApiRouter()
 router.register("api/relay", RelayViewSet, basename="relay")
 router.register("api/lsp15", Lsp15ViewSet, basename="lsp15")
+router.register(f"api/lsp15/{CHAIN_IN_PATH}", Lsp15OnChainViewSet, basename="lsp15-on-chain")
 
 urlpatterns = router.urls

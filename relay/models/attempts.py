@@ -11,6 +11,7 @@ from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
+from gateway.chain.config import chains
 from gateway.common.fields import AddressField, HashField, Uint256Field
 from relay.models.calls import ChainIdField, RelayTransaction, current_chain_id
 
@@ -33,12 +34,12 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     """Filters by hash and by status."""
 
     def with_hash(self, transaction_hash: str) -> Self:
-        """Keep the attempt with this transaction hash, in any casing, on the chain that this process serves."""
+        """Keep the attempt with this transaction hash, in any casing, on the current chain."""
         return self.filter(chain_id=current_chain_id(), transaction_hash=transaction_hash.lower())
 
     def with_hash_like(self, part: str) -> Self:
         """
-        Keep attempts whose hash matches a `HASH_PART`, on this process's chain; none for any other text.
+        Keep attempts whose hash matches a `HASH_PART`, on any chain of the service; none for any other text.
 
         The filter compares whole hashes with a range, because a prefix search could not use the unique index in every
         collation.
@@ -48,7 +49,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
             return self.none()
         least, most = (match["begin"].ljust(66, digit) for digit in "0f")
         return self.filter(
-            chain_id=current_chain_id(),
+            chain_id__in=[chain.id for chain in chains()],
             transaction_hash__range=(least, most),
             transaction_hash__endswith=match["end"] or "",
         )

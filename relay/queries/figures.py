@@ -35,8 +35,8 @@ class RelayCounts(NamedTuple):
 
 
 def relay_counts() -> RelayCounts:
-    """Return the snapshot in one statement, which reads only calls in progress."""
-    return RelayCounts(*db.only_row(_Sql.counts, {}))
+    """Return the current chain's snapshot in one statement, which reads only calls in progress."""
+    return RelayCounts(*db.only_row(_Sql.counts, {"chain": current_chain_id()}))
 
 
 # Longer than any call takes to end: the index has the time of acceptance, and `ended` filters by that of settlement.
@@ -44,15 +44,17 @@ _LONGEST = timedelta(days=1)
 
 
 def ended(*, since: datetime) -> dict[str, int]:
-    """Return the number of calls that ended since `since`, by final status, including statuses with 0."""
-    settled = RelayTransaction.objects.filter(created_at__gte=since - _LONGEST, settled_at__gte=since)
+    """Return how many calls of the current chain ended since `since`, by final status, including statuses with 0."""
+    settled = RelayTransaction.objects.filter(
+        chain_id=current_chain_id(), created_at__gte=since - _LONGEST, settled_at__gte=since
+    )
     counts = dict(settled.values_list("status").annotate(Count("id")).order_by("status"))
     final = set(RelayTransaction.Status) - set(RelayTransaction.IN_PROGRESS)
     return {status.value: counts.get(status.value, 0) for status in sorted(final)}
 
 
 def unretired_relayers() -> list[Relayer]:
-    """Return every relayer that is not retired."""
+    """Return every relayer that is not retired, of all chains."""
     return list(Relayer.objects.filter(retired_at__isnull=True).order_by("pk"))
 
 

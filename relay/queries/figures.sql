@@ -2,7 +2,7 @@
 -- A snapshot for the gauges, which reads only calls in progress: their numbers, and ages in seconds of the oldest
 -- accepted, signed and sent.
 WITH call AS MATERIALIZED (
-    SELECT id, status, created_at FROM relay_relaytransaction WHERE status IN @in_progress@
+    SELECT id, status, created_at FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN @in_progress@
 ), attempt AS MATERIALIZED (
     SELECT attempt.relay_transaction_id AS call_id, attempt.status, attempt.created_at, attempt.first_sent_at
     FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db.models import F, QuerySet
 
-from gateway.chain.config import get_chain
 from gateway.common import db
 from gateway.common.statements import Statements
 from relay.errors import TransactionNotFound
@@ -32,6 +31,7 @@ class TransactionReport:
     failure_detail: str = ""
     # The name of the sponsor that pays for all or part of the call; empty if the user pays alone.
     sponsor: str = ""
+    chain_id: int = 0
 
     @property
     def is_in_progress(self) -> bool:
@@ -43,7 +43,7 @@ def transaction_report(
     *, user_id: int, session_id: UUID | None, transaction_hash: str, now: datetime
 ) -> TransactionReport:
     """
-    Report on the user's relay transaction that has an attempt with this hash, in one statement.
+    Report on the user's relay transaction, on any chain, that has an attempt with this hash, in one statement.
 
     Until it is settled, the credits are the expected cost and the balance at
     acceptance; afterwards they come from the ledger entry.
@@ -56,7 +56,6 @@ def transaction_report(
         "user": user_id,
         "session": session_id,
         "now": now,
-        "chain": get_chain().id,
         "hash": transaction_hash.lower(),
     }
     state, *columns = db.only_row(_Sql.report, params)
@@ -74,6 +73,7 @@ def _report_of(
     detail: str,
     expected_cost: int,
     before: int,
+    chain_id: int,
     sponsor: str | None,
     *entry: Any,
 ) -> TransactionReport:
@@ -81,7 +81,7 @@ def _report_of(
     used, before, after = _credits_of(status, expected_cost, before, posted)
     # The row of a call that is being cancelled already has a reason, but the call may still succeed.
     failure = ("", "") if status in RelayTransaction.IN_PROGRESS else (code, _FAILURES.get(code, detail))
-    return TransactionReport(row_id, status, sender, used, before, after, *failure, sponsor=sponsor or "")
+    return TransactionReport(row_id, status, sender, used, before, after, *failure, sponsor or "", chain_id)
 
 
 # For these codes the stored detail is for staff only: it quotes a node, or names our accounts.
@@ -110,6 +110,7 @@ class ListedTransaction(Protocol):
     """A row of `transactions_of`."""
 
     id: int
+    chain_id: int
     profile_address: str
     transaction_hash: str
     status: str
@@ -135,6 +136,7 @@ def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]
     """
     shown = (
         "id",
+        "chain_id",
         "profile_address",
         "transaction_hash",
         "status",

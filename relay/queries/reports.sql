@@ -1,7 +1,7 @@
 -- part: columns
 -- What `_report_of` reads of a call, its sponsor, and its ledger entry.
 call.id, call.status, call.profile_address, call.failure_code, call.failure_detail,
-call.expected_cost, call.credits_before,
+call.expected_cost, call.credits_before, call.chain_id,
 (SELECT sponsor.slug FROM sponsors_sponsoredcall AS sponsored
  JOIN sponsors_policyversion AS version ON version.id = sponsored.version_id
  JOIN sponsors_policy AS policy ON policy.id = version.policy_id
@@ -10,11 +10,12 @@ call.expected_cost, call.credits_before,
 entry.amount, entry.balance_before, entry.balance_after
 
 -- name: report
--- The state of the session, and the user's call that has an attempt with this hash; NULLs if there is none.
+-- The state of the session, and the user's call that has an attempt with this hash; NULLs if there is none. The index
+-- begins with the chain, and each chain that has ever had a call has relayers.
 SELECT @session_state@, @columns@
 FROM (SELECT) AS always
 LEFT JOIN (relay_attempt AS attempt JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id)
-       ON attempt.chain_id = %(chain)s AND attempt.transaction_hash = %(hash)s AND call.user_id = %(user)s
+       ON attempt.chain_id = ANY (ARRAY(SELECT DISTINCT chain_id FROM relay_relayer)) AND attempt.transaction_hash = %(hash)s AND call.user_id = %(user)s
 LEFT JOIN credits_hold AS hold ON hold.id = call.hold_id
 LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
 

@@ -5,7 +5,10 @@ Responses are cached for some seconds, so a profile that has just received its t
 bulkhead and a circuit breaker limit how many web threads wait for a stalled node.
 """
 
+from functools import cache
+
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.confirmation import confirmed
 from gateway.chain.contracts import (
     FOLLOWER_SYSTEM,
@@ -20,23 +23,28 @@ from sponsors.services.recent import Recent
 
 _PLACES, _SECONDS = 4, 10.0
 _recent: Recent[OutsideResponse] = Recent(seconds=_SECONDS)
-_chain = Guard(places=_PLACES)
+
+
+@cache
+def _guard_of(_chain_id: int) -> Guard:
+    return Guard(places=_PLACES)
 
 
 def read(holding: Holding, *, profile: str) -> OutsideResponse | None:
     """Return whether the profile fulfils the condition at the newest block; None if no node responds."""
-    question = holding, profile
+    chain_id = get_chain().id
+    question, guard = (chain_id, holding, profile), _guard_of(chain_id)
     known = _recent.get(question)
     if known is not None:
         return known
     try:
-        with _chain.place():
+        with guard.place():
             try:
                 response = OutsideResponse(
                     confirmed(lambda: _holds(holding, profile), refuses=lambda holds: not holds)
                 )
             except NodeUnavailable:
-                _chain.failed()
+                guard.failed()
                 raise
     except (CircuitOpen, NodeUnavailable):
         return None

@@ -58,6 +58,17 @@ class FakeWorld:
             self._state.account(profile).balance_wei = balance_wei
         return Profile(profile, manager, tuple(people))
 
+    def create_copy(self, profile: str, key_manager: str, permissions: dict[str, int]) -> None:
+        """Make a profile and its key manager at the addresses that they have on another chain."""
+        with self._lock:
+            self._state.profiles[profile] = ProfileContract(
+                lukso.proxy_of(self.universal_profile), key_manager, permissions=permissions
+            )
+            self._state.key_managers[key_manager] = KeyManagerContract(
+                lukso.proxy_of(self.key_manager), target=profile
+            )
+            self._state.account(profile).balance_wei = ETHER
+
     def deploy_stray_key_manager(self, profile_address: str) -> str:
         """Make a key manager of trusted code whose target is a profile that it does not own."""
         address = random_address()

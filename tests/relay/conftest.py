@@ -35,6 +35,7 @@ from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.remote_signers import RemoteSigners, remote_signing
 from tests.relay.rows import everything
 from tests.relay.signing import sign_call
+from tests.relay.two_chains import ForeignChain, foreign_chain
 from tests.relay.workers import broadcast_all, track
 from tests.transactions import assert_none_is_open
 from tests.users.trusted import trust_code
@@ -138,6 +139,16 @@ def open_account(relayers: list[Relayer], trusted: None) -> Callable[..., User]:
 def user(profile: Profile, open_account: Callable[..., User]) -> User:
     """The owner of the profile, with credits."""
     return open_account(profile)
+
+
+@pytest.fixture
+def foreign(
+    services: Services, settings: Settings, relayers: list[Relayer], profile: Profile
+) -> Iterator[ForeignChain]:
+    """A chain besides home, with a copy of the profile."""
+    with foreign_chain(services, settings) as chain:
+        chain.copy(profile)
+        yield chain
 
 
 @pytest.fixture

@@ -56,13 +56,14 @@ def sign_call(
     ahead: int = 0,
     validity: int = 0,
     private_key: str | None = None,
+    chain_id: int | None = None,
 ) -> RelayCall:
     """Sign a call, by default the first controller's setData at the chain's next nonce plus `ahead`."""
     key = private_key or profile.controller.private_key
     payload = set_data_payload() if payload is None else payload
     if relay_nonce is None:
         relay_nonce = next_nonce(services, profile, Account.from_key(key).address, channel) + ahead
-    words = (25, services.chain_id, relay_nonce, validity, 0)
+    words = (25, chain_id or services.chain_id, relay_nonce, validity, 0)
     message = b"".join(word.to_bytes(32, "big") for word in words) + payload
     signed = Account.sign_message(
         encode_intended_validator(

@@ -48,7 +48,13 @@ def test_in_progress_the_figures_are_the_expected_ones(user: User, accept: Accep
     report = report_of(user=user, transaction_hash=row.transaction_hash)
     # The balance and not the available credits: the other call is not paid for yet.
     assert report == TransactionReport(
-        row.pk, "Submitted", str(user.profile_address), row.expected_cost, 10_000, 10_000 - row.expected_cost
+        row.pk,
+        "Submitted",
+        str(user.profile_address),
+        row.expected_cost,
+        10_000,
+        10_000 - row.expected_cost,
+        chain_id=row.chain_id,
     )
     assert row.expected_cost > 0
 
@@ -79,7 +85,9 @@ def test_cancelled_calls_cost_nothing(
     report = report_of(user=user, transaction_hash=row.transaction_hash)
     balances = (0, 10_000, 10_000)
     failure = (report.failure_code, report.failure_detail)
-    assert report == TransactionReport(row.pk, "Cancelled", row.profile_address, *balances, *failure)
+    assert report == TransactionReport(
+        row.pk, "Cancelled", row.profile_address, *balances, *failure, chain_id=row.chain_id
+    )
     assert failure == (
         "refused-by-node",
         "The network did not take the transaction. Nothing was charged; send the call again.",

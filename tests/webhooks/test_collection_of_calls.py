@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from credits.models import CreditEntry
@@ -61,6 +62,7 @@ def test_a_calls_events_are_sent_from_acceptance_to_its_end(
     assert accepted.verified(app.secret)["data"] == {
         "transactionHash": answered,
         "transactionSenderAddress": user.profile_address,
+        "chainId": settings.CHAIN_ID,
         "status": "Pending",
         "creditsUsed": RelayTransaction.objects.get().expected_cost,
     }
@@ -75,6 +77,7 @@ def test_a_calls_events_are_sent_from_acceptance_to_its_end(
     assert content["data"] == {
         "transactionHash": answered,
         "transactionSenderAddress": user.profile_address,
+        "chainId": settings.CHAIN_ID,
         "status": "Success",
         "creditsUsed": -CreditEntry.objects.get(source="RELAY_TRANSACTION").amount,
         "failureCode": "",

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.confirmation import confirmed
+from gateway.chain.contracts import LSP20_VERIFIED, encode_lsp20_verify_call
 from gateway.chain.errors import NodeUnavailable, UnrecoverableSignature
 from gateway.chain.lsp6 import Permission
 from gateway.chain.signatures import personal_sign_digest, recover_address
@@ -144,11 +145,38 @@ def may_sign(*, profile_address: str, controller: str) -> bool:
 
 
 def _may_sign(profile_address: str, controller: str) -> bool:
+    state = _trusted_state(profile_address, controller)
+    return state is not None and bool(state.permissions & Permission.SIGN)
+
+
+def may_relay(*, profile_address: str, controller: str, payload: bytes) -> bool:
+    """
+    Return whether the profile lets the controller relay this payload at the newest block.
+
+    The controller needs EXECUTE_RELAY_CALL, and the key manager itself decides about the payload (LSP-20): about other
+    permissions, and about allowed calls and data keys.
+    """
+    return confirmed(lambda: _may_relay(profile_address, controller, payload), refuses=lambda may: not may)
+
+
+def _may_relay(profile_address: str, controller: str, payload: bytes) -> bool:
+    state = _trusted_state(profile_address, controller)
+    if state is None or not state.permissions & Permission.EXECUTE_RELAY_CALL:
+        return False
+    verified = get_chain_client().read_view(
+        contract=str(state.owner),
+        calldata=encode_lsp20_verify_call(profile=profile_address, controller=controller, payload=payload),
+    )
+    return verified[: len(LSP20_VERIFIED)] == LSP20_VERIFIED
+
+
+def _trusted_state(profile_address: str, controller: str) -> ProfileState | None:
+    """Return the profile's state with the controller's permissions; None if its code or key manager is not trusted."""
     state = get_chain_client().read_profile(
         profile=profile_address, controller=controller, digest=bytes(32), signature=b""
     )
     try:
         _require_trusted_profile(profile_address, state)
     except (ProfileNotDeployed, UntrustedCode):
-        return False
-    return bool(state.permissions & Permission.SIGN)
+        return None
+    return state

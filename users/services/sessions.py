@@ -104,6 +104,12 @@ def end(*, session_id: uuid.UUID, reason: SignInSession.Reason, now: datetime) -
     return bool(session.update(revoked_at=now, revoked_reason=reason))
 
 
+def end_revoked(*, session_id: uuid.UUID, now: datetime) -> None:
+    """End a session whose controller may no longer sign."""
+    end(session_id=session_id, reason=SignInSession.Reason.CONTROLLER_REVOKED, now=now)
+    security_log.warning("the controller lost SIGN, session %s ended", session_id)
+
+
 def end_own(*, user_id: int, session_id: uuid.UUID, now: datetime) -> bool:
     """End an active session of the user; return whether this call ended it."""
     session = SignInSession.objects.filter(pk=session_id, user_id=user_id).active(now=now)
@@ -160,8 +166,7 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
         _end_reused(session.pk, now)
     # 2. Outside any transaction: check that the controller still holds SIGN.
     if not controllers.may_sign(profile_address=profile_address, controller=session.controller_address):
-        end(session_id=session.pk, reason=SignInSession.Reason.CONTROLLER_REVOKED, now=now)
-        security_log.warning("the controller lost SIGN, session %s ended", session.pk)
+        end_revoked(session_id=session.pk, now=now)
         raise ControllerRevoked("The controller that signed in may no longer sign for the profile.")
     # 3. Under the lock: create the one child. A reused token ends the session outside this transaction, which the error
     # would roll back.

@@ -87,7 +87,12 @@ def _of_call(
     call: RelayTransaction, kind: EventType, at: datetime, first_hash: str, state: Data, number: int = 0
 ) -> Event:
     ordering_key = f"{Subject.Kind.CALL.value}:{call.pk}"
-    data = {"transactionHash": first_hash, "transactionSenderAddress": call.profile_address, **state}
+    data = {
+        "transactionHash": first_hash,
+        "transactionSenderAddress": call.profile_address,
+        "chainId": call.chain_id,
+        **state,
+    }
     return Event(kind, call.user_id, at, f"{ordering_key}:{kind.value}:{number}", ordering_key, data)
 
 

@@ -58,6 +58,8 @@ export interface SendOptions {
   channel?: bigint;
   /** The validity of the signed call; by default an hour. */
   validSeconds?: number;
+  /** One of the service's chains; by default its home chain. Not with a provider, whose wallet is on a chain itself. */
+  chainId?: number;
   /** The name of a sponsor that pays. Not with a provider, whose wallet submits calls itself. */
   sponsor?: string;
   /** "user": the user pays where the sponsor does not. Without it, the call is rejected then. */
@@ -137,13 +139,16 @@ export class Relay {
     if (options.sponsor !== undefined && this.route.controller === undefined) {
       throw new Error("The wallet behind a provider submits calls itself, so they can name no sponsor.");
     }
+    if (options.chainId !== undefined && this.route.controller === undefined) {
+      throw new Error("The wallet behind a provider submits calls itself, to the chain that it is on.");
+    }
     const session = this.session(profile);
     const payload = "payload" in work ? work.payload : encodeCalls(work);
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1000) + validSeconds);
     // Numbers as text, because JSON numbers above 2^53 lose digits.
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
-    const { sponsor, sponsorFallback = null, sponsorVoucher } = options;
+    const { sponsor, sponsorFallback = null, sponsorVoucher, chainId } = options;
     const payer =
       sponsor === undefined ? {} : { sponsor, sponsorFallback, ...(sponsorVoucher && { sponsorVoucher }) };
     const body = {
@@ -152,10 +157,14 @@ export class Relay {
       quote,
       ...payer,
       ...(controller && { controller }),
+      ...(chainId !== undefined && { chainId }),
     };
     const prepared = (await session.request("post", "/api/relay/prepare", { body })) as Prepared;
+    if (chainId !== undefined && prepared.chainId !== chainId) {
+      throw new Error("The service prepared the call for another chain.");
+    }
     return new PreparedCall(
-      { session, work, payload, validityTimestamps, prepared, sponsorVoucher },
+      { session, work, payload, validityTimestamps, prepared, sponsorVoucher, chainId },
       this.route,
     );
   }
@@ -168,7 +177,8 @@ export class Relay {
   send(profile: string, work: Work, options: SendOptions = {}): Promise<SentTransaction> {
     const attempt = async (): Promise<SentTransaction> => (await this.prepare(profile, work, options)).send();
     // One at a time, so that no two calls are prepared with the same nonce.
-    return this.inTurn(`${profile.toLowerCase()} ${options.channel ?? 0n}`, async () => {
+    const { chainId = "", channel = 0n } = options;
+    return this.inTurn(`${profile.toLowerCase()} ${chainId} ${channel}`, async () => {
       try {
         return await attempt();
       } catch (error) {

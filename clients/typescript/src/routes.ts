@@ -27,6 +27,7 @@ export interface Draft {
   validityTimestamps: bigint;
   prepared: Prepared;
   sponsorVoucher: string | undefined;
+  chainId: number | undefined;
 }
 
 /** Signs with a local key and submits the signed call. */
@@ -46,7 +47,8 @@ export class SignerRoute implements Route {
     return this.signer.signMessage(message);
   }
 
-  async send({ session, payload, validityTimestamps, prepared, sponsorVoucher }: Draft): Promise<string> {
+  async send(draft: Draft): Promise<string> {
+    const { session, payload, validityTimestamps, prepared, sponsorVoucher } = draft;
     const { keyManagerAddress, transaction } = prepared;
     const chainId = BigInt(prepared.chainId);
     await this.check(session.profile, keyManagerAddress, chainId);
@@ -55,7 +57,11 @@ export class SignerRoute implements Route {
     const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
     const signature = await this.signer.signHash(relayCallHash(call));
     const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
-    const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
+    const body = {
+      keyManagerAddress,
+      transaction: { abi: payload, signature, ...numbers },
+      ...(draft.chainId !== undefined && { chainId: draft.chainId }),
+    };
     const headers: Record<string, string> = {};
     if (prepared.quote) headers["relay-quote"] = prepared.quote.id;
     // A quote decides by itself who pays; a voucher belongs to a sponsor that is named.

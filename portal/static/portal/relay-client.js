@@ -625,7 +625,8 @@ var SignerRoute = class {
   signMessage(_profile, message) {
     return this.signer.signMessage(message);
   }
-  async send({ session, payload, validityTimestamps, prepared, sponsorVoucher }) {
+  async send(draft) {
+    const { session, payload, validityTimestamps, prepared, sponsorVoucher } = draft;
     const { keyManagerAddress, transaction } = prepared;
     const chainId = BigInt(prepared.chainId);
     await this.check(session.profile, keyManagerAddress, chainId);
@@ -633,7 +634,11 @@ var SignerRoute = class {
     const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
     const signature = await this.signer.signHash(relayCallHash(call));
     const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
-    const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
+    const body = {
+      keyManagerAddress,
+      transaction: { abi: payload, signature, ...numbers },
+      ...draft.chainId !== void 0 && { chainId: draft.chainId }
+    };
     const headers = {};
     if (prepared.quote) headers["relay-quote"] = prepared.quote.id;
     if (prepared.sponsor) {
@@ -844,23 +849,30 @@ var Relay = class {
     if (options.sponsor !== void 0 && this.route.controller === void 0) {
       throw new Error("The wallet behind a provider submits calls itself, so they can name no sponsor.");
     }
+    if (options.chainId !== void 0 && this.route.controller === void 0) {
+      throw new Error("The wallet behind a provider submits calls itself, to the chain that it is on.");
+    }
     const session = this.session(profile);
     const payload = "payload" in work ? work.payload : encodeCalls(work);
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1e3) + validSeconds);
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
-    const { sponsor, sponsorFallback = null, sponsorVoucher } = options;
+    const { sponsor, sponsorFallback = null, sponsorVoucher, chainId } = options;
     const payer = sponsor === void 0 ? {} : { sponsor, sponsorFallback, ...sponsorVoucher && { sponsorVoucher } };
     const body = {
       transaction: { abi: payload },
       ...numbers,
       quote,
       ...payer,
-      ...controller && { controller }
+      ...controller && { controller },
+      ...chainId !== void 0 && { chainId }
     };
     const prepared = await session.request("post", "/api/relay/prepare", { body });
+    if (chainId !== void 0 && prepared.chainId !== chainId) {
+      throw new Error("The service prepared the call for another chain.");
+    }
     return new PreparedCall(
-      { session, work, payload, validityTimestamps, prepared, sponsorVoucher },
+      { session, work, payload, validityTimestamps, prepared, sponsorVoucher, chainId },
       this.route
     );
   }
@@ -871,7 +883,8 @@ var Relay = class {
    */
   send(profile, work, options = {}) {
     const attempt = async () => (await this.prepare(profile, work, options)).send();
-    return this.inTurn(`${profile.toLowerCase()} ${options.channel ?? 0n}`, async () => {
+    const { chainId = "", channel = 0n } = options;
+    return this.inTurn(`${profile.toLowerCase()} ${chainId} ${channel}`, async () => {
       try {
         return await attempt();
       } catch (error) {

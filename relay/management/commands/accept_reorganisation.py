@@ -4,6 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from gateway.chain.config import on_chain
+from relay.management.chains import add_chain
 from relay.services.settling import reorganisations
 
 
@@ -15,6 +17,7 @@ class Command(BaseCommand):
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
+        add_chain(parser)
         parser.add_argument(
             "--from-block",
             type=int,
@@ -24,7 +27,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            block = reorganisations.accept_chain(from_height=options["from_block"])
+            with on_chain(options["chain"]):
+                block = reorganisations.accept_chain(from_height=options["from_block"])
         except ValueError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Block {block.number} ({block.block_hash}) is final; what came later is compared.")

@@ -4,7 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from gateway.chain.config import on_chain
 from gateway.chain.errors import NodeUnavailable
+from relay.management.chains import add_chain
 from relay.services.settling import unrecorded
 
 
@@ -12,6 +14,7 @@ class Command(BaseCommand):
     help = "List transactions of the relayers and the treasury that no row records; exit 1 if there are any."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        add_chain(parser)
         parser.add_argument(
             "--from-block",
             type=int,
@@ -20,7 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            report = unrecorded.report(from_block=options["from_block"])
+            with on_chain(options["chain"]):
+                report = unrecorded.report(from_block=options["from_block"])
         except NodeUnavailable as error:
             raise CommandError(error.detail, returncode=2) from error
         except unrecorded.BlockUnknown as error:

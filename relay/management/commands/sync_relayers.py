@@ -4,10 +4,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, on_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner
 from gateway.common import clock
+from relay.management.chains import add_chain
 from relay.models import Relayer
 from relay.services.fleet import relayers
 from relay.services.sending import funding
@@ -19,6 +20,7 @@ class Command(BaseCommand):
     help = "Write rows for new relayer keys, read nonces and balances, and list relayers and treasury."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        add_chain(parser)
         parser.add_argument(
             "--at-least", type=int, default=0, help="Fail if an active relayer holds less wei."
         )
@@ -29,6 +31,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        with on_chain(options["chain"]):
+            self._sync(options)
+
+    def _sync(self, options: dict[str, Any]) -> None:
         now = clock.now()
         try:
             added = relayers.sync(now=now, trusts_single_node=options["believe_node"])
@@ -38,7 +44,7 @@ class Command(BaseCommand):
         except NoSigner as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{added} registered")
-        for relayer in Relayer.objects.order_by("pk"):
+        for relayer in Relayer.objects.filter(chain_id=get_chain().id).order_by("pk"):
             self.stdout.write(
                 f"{relayer.address} {relayer.state} next nonce {relayer.next_account_nonce}"
                 f" in flight {relayer.in_flight} balance {relayer.balance_wei} wei"
@@ -52,6 +58,7 @@ class Command(BaseCommand):
 
 
 def _require(balance_wei: int) -> None:
-    underfunded = Relayer.objects.filter(is_active=True, balance_wei__lt=balance_wei).order_by("pk")
+    rows = Relayer.objects.filter(chain_id=get_chain().id, is_active=True, balance_wei__lt=balance_wei)
+    underfunded = rows.order_by("pk")
     if underfunded:
         raise CommandError(f"Fund {', '.join(relayer.address for relayer in underfunded)}.")

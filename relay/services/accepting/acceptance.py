@@ -98,7 +98,7 @@ def require_unlocked(user_id: int) -> None:
 def _lines_of(call: SubmittedCall) -> tuple[Line, ...]:
     """Return the user's line and, for a follower, its channel's: all calls of a channel in flight use one relayer."""
     of_user = (call.caller.user_id,)
-    return (of_user, call.channel) if call.is_follower else (of_user,)
+    return (of_user, (get_chain().id, *call.channel)) if call.is_follower else (of_user,)
 
 
 def accept(calls: Sequence[SubmittedCall], *, lock_timeout: str | None = None) -> None:

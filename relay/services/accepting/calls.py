@@ -207,6 +207,7 @@ class SubmittedCall:
             "key": self.hold_key,
             "credits": self.user_credits,
             "debt_limit": self.badge_debt,
+            "paid_only": not get_chain().spends_given_credits,
             "key_manager": self.signed.key_manager,
             "controller": self.identity.controller,
             "channel": self.query.channel,

@@ -16,6 +16,7 @@ from functools import cache
 
 from django.conf import settings
 
+from gateway.chain.config import get_chain
 from gateway.common.errors import TooManyRequests
 from gateway.common.guards import NoShare, Shares
 from relay.errors import CallFailedBefore, RelayShareUsed, TooManyCancelledCalls
@@ -49,8 +50,8 @@ _SHARE_SECONDS = 0.7
 
 
 @cache
-def _readers() -> Shares:
-    """Return the threads that read from nodes; one user's may take half of a node's places."""
+def _readers(_chain_id: int) -> Shares:
+    """Return the threads that read from a chain's nodes; one user's may take half of a node's places."""
     return Shares(total=settings.WEB_THREADS, each=_share())
 
 
@@ -67,7 +68,7 @@ def share_of_nodes(user_id: int) -> Iterator[None]:
         RelayShareUsed: other requests of the user have them all.
     """
     try:
-        with _readers().place(user_id, wait_seconds=_SHARE_SECONDS):
+        with _readers(get_chain().id).place(user_id, wait_seconds=_SHARE_SECONDS):
             yield
     except NoShare as error:
         raise RelayShareUsed(
@@ -140,10 +141,10 @@ class OversizedProfiles:
     def __init__(self, *, seconds: float = 300.0, most: int = 10_000) -> None:
         self._seconds, self._most = seconds, most
         self._lock = threading.Lock()
-        # By profile: the end on the monotonic clock.
-        self._until: dict[str, float] = {}
+        # By chain and profile: the end on the monotonic clock.
+        self._until: dict[tuple[int, str], float] = {}
 
-    def add(self, profile: str) -> None:
+    def add(self, profile: tuple[int, str]) -> None:
         """Read the profile's calls alone for some minutes from now."""
         now = time.monotonic()
         with self._lock:
@@ -152,6 +153,6 @@ class OversizedProfiles:
             if len(self._until) < self._most:
                 self._until[profile] = now + self._seconds
 
-    def has(self, profile: str) -> bool:
+    def has(self, profile: tuple[int, str]) -> bool:
         """Return whether the profile's calls are read alone."""
         return self._until.get(profile, 0.0) > time.monotonic()

@@ -28,6 +28,7 @@ from gateway.chain.signatures import recover_address
 from gateway.chain.types import Head, RelayState
 from gateway.common.errors import DomainError
 from relay.errors import (
+    ChainTakesNoCalls,
     ForeignKeyManager,
     GasLimitExceeded,
     KeyManagerNotFound,
@@ -46,6 +47,23 @@ from users.services.trusted_code import trusts_any_code
 
 # A larger part of a block rarely finds room in one.
 _SHARE_OF_BLOCK = 4
+_CLOSED_RETRY_SECONDS = 300
+
+
+def check_chain() -> None:
+    """
+    Refuse new calls while the current chain takes none.
+
+    Raises:
+        ChainTakesNoCalls: the operator has switched the chain's calls off.
+    """
+    chain = get_chain()
+    if not chain.takes_calls:
+        raise ChainTakesNoCalls(
+            f"{chain.name} takes no new calls at the moment. Retry later.",
+            retry_after=_CLOSED_RETRY_SECONDS,
+            chainId=chain.id,
+        )
 
 
 def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:

@@ -28,6 +28,7 @@ from relay.pricing import credits_of
 from relay.queries.calls import CallKey, Identity, controller_of_session, next_relay_nonce, rows_of_calls
 from relay.services.accepting import (
     acceptance,
+    consent,
     gas_limits,
     limits,
     preflight,
@@ -186,6 +187,10 @@ def _assess(call: SubmittedCall) -> _Terms:
     key = CallKey(call.identity, query.key_manager, caller.user_id, caller.session_id, call.now)
     (call.rows,) = rows_of_calls([key])
     refusals = _Refusals()
+    with refusals:
+        preflight.check_chain()
+    if consent.is_needed():
+        consent.require(call)
     if call.rows.is_paused:
         refusals.append(RelayPaused())
     with refusals:

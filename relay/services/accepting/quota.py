@@ -12,7 +12,7 @@ from django.conf import settings
 
 from credits.queries import allowance_at
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, home, on_home
 from gateway.chain.confirmation import confirmed
 from gateway.chain.lsp6 import Permission
 from gateway.chain.signatures import quota_digests, recover_signers
@@ -24,6 +24,8 @@ from users.errors import SignPermissionMissing
 
 # The value of `resetDate` in the API if no paid period is running.
 NO_RESET = -1
+# A gas price at which home's quota is stated, because wallets compare it with gas limits.
+_HOME_GAS_PRICE_WEI = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 # Timestamps from this number on are taken as milliseconds: as seconds, it is the year 5138; as milliseconds, 1973.
@@ -72,10 +74,27 @@ def signed_quota(*, caller: Caller, timestamp: int, signature: bytes, now: datet
         NodeUnavailable: no node responded.
     """
     reading = quota_of(user_id=caller.user_id, session_id=caller.session_id, now=now)
-    confirmed(
-        lambda: _check_signature(address=caller.profile_address, timestamp=timestamp, signature=signature)
-    )
+    # Accounts are proved at home: a copy of the profile on another chain may have controllers that home has removed.
+    with on_home():
+        confirmed(
+            lambda: _check_signature(address=caller.profile_address, timestamp=timestamp, signature=signature)
+        )
     return reading
+
+
+def gas_price_wei() -> int:
+    """
+    Return the price in wei at which credits are stated as gas on the current chain: 1 gwei at home, else today's price.
+
+    Raises:
+        NodeUnavailable: no node responded.
+        FeesTooHigh: current gas prices exceed the service's cap.
+    """
+    chain = get_chain()
+    if chain is home():
+        return _HOME_GAS_PRICE_WEI
+    base_fee_wei = get_chain_client().head().base_fee_wei
+    return chain.fees.quote_new_call(base_fee_wei=base_fee_wei, market_tip_wei=0).expected_price_wei or 1
 
 
 def signers_of(*, address: str, timestamp: int, signature: bytes) -> list[str]:

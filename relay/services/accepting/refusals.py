@@ -7,6 +7,7 @@ from credits.queries import debt_terms
 from gateway.chain.config import get_chain
 from relay.errors import (
     ChannelBusy,
+    PaidCreditsNeeded,
     QuoteUsed,
     RelayersBusy,
     RelayersEmpty,
@@ -49,6 +50,14 @@ def refusal_of(call: SubmittedCall) -> Exception:
     slot, signed = call.slot, call.signed
     number = int(slot.number or 0)
     match slot.outcome:
+        case "unpaid":
+            return PaidCreditsNeeded(
+                f"Calls on {get_chain().name} are paid with credits from purchases and subscriptions. You need "
+                f"{call.user_credits}; you have {number} of them left.",
+                required=call.user_credits,
+                available=number,
+                chainId=get_chain().id,
+            )
         case "nonce-taken" | "nonce-unsigned":
             return RelayNonceTaken(nonce=signed.relay_nonce)
         case "nonce-gap":

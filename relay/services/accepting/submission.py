@@ -21,7 +21,7 @@ from django.conf import settings
 
 from credits.services.entries import open_account
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, home
 from gateway.chain.confirmation import confirmed, needs_witness
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import ResultTooLarge
@@ -38,6 +38,7 @@ from relay.errors import ChannelBusy, RelayPaused, RelayShareUsed
 from relay.queries.calls import Identity, active_transaction
 from relay.services.accepting import (
     acceptance,
+    consent,
     gas_limits,
     limits,
     preflight,
@@ -47,7 +48,7 @@ from relay.services.accepting import (
     unsigned,
 )
 from relay.services.accepting.calls import Approval, Caller, Step, Steps, Story, SubmittedCall
-from sponsors.errors import SponsorBusy
+from sponsors.errors import SponsorAtHomeOnly, SponsorBusy
 from sponsors.queries import default_sponsor
 from sponsors.services.paying import SponsorChoice, Sponsorship, payer_of, response_to
 from users.queries import require_active_state
@@ -140,13 +141,17 @@ def story(call: SubmittedCall) -> Story:
     if (accepted_before := _check_rows(call)) is not None:
         return accepted_before
 
+    if consent.is_needed():
+        yield Step.ALONE
+        with _refusals_counted(call):
+            consent.require(call)
     call.query = _query_of(call)
     if not call.rows.is_pair_known:
         # The key manager may be any contract. The node must not execute it before it is known to be the profile's.
         yield Step.ALONE
         with limits.share_of_nodes(call.caller.user_id):
             _verify_pair(call)
-    if _oversized.has(call.query.profile):
+    if _oversized.has((get_chain().id, call.query.profile)):
         yield Step.ALONE
         with limits.share_of_nodes(call.caller.user_id):
             (call.state,) = get_chain_client().read_relay_states([call.query])
@@ -225,6 +230,7 @@ def _check_rows(call: SubmittedCall) -> str | None:
         return rows.transaction_hash
     if not call.caller.is_signed_in:
         limits.check_failures(rows=rows)
+    preflight.check_chain()
     if rows.is_paused:
         raise RelayPaused
     acceptance.require_unlocked(call.caller.user_id)
@@ -322,6 +328,12 @@ def _choose_payer(call: SubmittedCall) -> Steps:
         DomainError: the sponsor does not pay, and the caller does not let the user pay instead.
     """
     while call.sponsorship is None and (call.sponsor is not None or call.quoted_version is not None):
+        if consent.is_needed():
+            # Their policies name contracts of the home chain, and limits in its prices.
+            _refuse_sponsor(
+                call, SponsorAtHomeOnly("Sponsors pay on the home chain alone.", homeChainId=home().id)
+            )
+            continue
         yield Step.OFFER
         try:
             if call.decisions >= _MOST_DECISIONS:
@@ -350,7 +362,8 @@ def _refuse_sponsor(call: SubmittedCall, refusal: DomainError) -> None:
 def _ask_default_sponsor(call: SubmittedCall) -> None:
     """Name the operator's default sponsor for a user with too few credits; raise if there is none to ask."""
     refusal = call.own_refusal or refusals.insufficient(call)
-    slug = None if call.sponsor is not None or call.quoted_version is not None else default_sponsor()
+    asks = not consent.is_needed() and call.sponsor is None and call.quoted_version is None
+    slug = default_sponsor() if asks else None
     if slug is None:
         raise refusal
     call.own_refusal, call.sponsor, call.sponsor_refusal = refusal, SponsorChoice(slug), None
@@ -365,11 +378,11 @@ def _refusals_counted(call: SubmittedCall) -> Iterator[None]:
         if not refusal.is_outage and not isinstance(refusal, FeesTooHigh):
             refused_calls.add(_sender_of(call))
         if isinstance(refusal, ResultTooLarge):
-            _oversized.add(call.caller.profile_address)
+            _oversized.add((get_chain().id, call.caller.profile_address))
         raise
 
 
 def _sender_of(call: SubmittedCall) -> str:
     """Return the key of the refusal count. Without a token, any sender can name a profile, so it adds the signer."""
-    profile = call.caller.profile_address
-    return profile if call.caller.is_signed_in else f"{profile} {call.identity.controller}"
+    sender = f"{get_chain().id} {call.caller.profile_address}"
+    return sender if call.caller.is_signed_in else f"{sender} {call.identity.controller}"

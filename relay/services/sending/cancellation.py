@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from credits.models import CreditHold, HoldStatus
 from credits.services import holds
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, on_chain
 from gateway.chain.fees import Fees
 from gateway.chain.remote_signing import signed_outside
 from gateway.common.errors import stated
@@ -119,15 +119,16 @@ def cancel_unsent(*, relay_transaction_id: int, now: datetime) -> None:
     call = RelayTransaction.objects.get(pk=relay_transaction_id)
     if not may_be_cancelled(call):
         raise AlreadyBroadcast
-    begun = begin(
-        attempt=Attempt.objects.filter(relay_transaction=call).latest("sequence"),
-        terminal_status=_Status.CANCELLED,
-        code="cancelled-by-staff",
-        detail="Staff cancelled it before it was sent.",
-        fees=current_fees(head=get_chain_client().head()),
-        now=now,
-        only_unsent=True,
-    )
+    with on_chain(call.chain_id):
+        begun = begin(
+            attempt=Attempt.objects.filter(relay_transaction=call).latest("sequence"),
+            terminal_status=_Status.CANCELLED,
+            code="cancelled-by-staff",
+            detail="Staff cancelled it before it was sent.",
+            fees=current_fees(head=get_chain_client().head()),
+            now=now,
+            only_unsent=True,
+        )
     if not begun:
         call.refresh_from_db()
         raise LossLimitReached if may_be_cancelled(call) else AlreadyBroadcast

@@ -122,7 +122,8 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
             address,
             f"its daily limit of {get_chain().funding.daily_wei} wei is reached"
             if left_today <= left
-            else f"it holds {account.balance_wei} wei, too little for a transfer; send LYX to {address}",
+            else f"it holds {account.balance_wei} wei, too little for a transfer; "
+            f"send {get_chain().currency} to {address}",
         )
         return None
     _logged.pop(address, None)

@@ -5,6 +5,7 @@ The first comparison is among our own rows, in one statement and therefore one s
 from the stored receipt and the hold. The second compares stored receipts and relayers with the nodes, in batches.
 """
 
+import json
 import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -15,7 +16,8 @@ from django.db import connection, transaction
 from credits.models import ReconciliationRun
 from credits.services.reconciliation import Comparison, run
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain
+from gateway.chain.config import chains, get_chain, home, on_chain
+from gateway.chain.errors import NodeUnavailable
 from gateway.chain.types import ChainView, Receipt
 from gateway.common import db
 from gateway.common.statements import Statements, literals
@@ -56,14 +58,14 @@ def find_differences(*, since: datetime) -> list[Finding]:
     """
     Return every difference, ordered by call.
 
-    Costs are compared for calls settled since `since`, at the current `CREDIT_WEI`; all other
-    rules cover all rows. A hold that staff released, as the audit log shows, is not reported.
+    Costs are compared for calls settled since `since`, at their chain's current price of a credit; all other
+    rules cover all rows, of all chains. A hold that staff released, as the audit log shows, is not reported.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         # Reading all calls takes longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         params: dict[str, Any] = {
-            "credit_wei": get_chain().credit_wei,
+            "credit_wei": json.dumps({chain.id: chain.credit_wei for chain in chains()}),
             "since": since,
             "released": f'%"action": "{cancellation.RELEASED}"%',
         }
@@ -197,6 +199,10 @@ def reconcile(
 
 def _compare(since: datetime, receipts_since: datetime) -> Comparison:
     of_nodes, compared = compare_with_nodes(since=receipts_since)
+    for chain in chains():
+        if chain is not home():
+            more, number = _compare_further(chain.id, receipts_since)
+            of_nodes, compared = of_nodes + more, compared + number
     findings = find_differences(since=since) + of_nodes
     for finding in findings:
         logger.error("relay reconciliation: %s", finding)
@@ -210,6 +216,15 @@ def _compare(since: datetime, receipts_since: datetime) -> Comparison:
         for finding in findings
     ]
     return Comparison({**_counts(), "calls compared with the nodes": compared}, described)
+
+
+def _compare_further(chain_id: int, since: datetime) -> tuple[list[Finding], int]:
+    """Compare a further chain. If it is away, that is a finding, and the other chains are compared all the same."""
+    try:
+        with on_chain(chain_id):
+            return compare_with_nodes(since=since)
+    except NodeUnavailable:
+        return [Finding(f"the nodes of chain {chain_id} respond", None, None, 1, 0)], 0
 
 
 def _counts() -> dict[str, int]:

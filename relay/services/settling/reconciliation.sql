@@ -11,7 +11,7 @@ WITH settled AS (
            mined.succeeded, mined.id AS attempt_id,
            CASE WHEN mined.kind = @call_kind@ AND call.failure_code <> @overtaken@
                 THEN ceil((mined.gas_used::numeric * mined.effective_gas_price_wei + mined.extra_fee_wei)
-                          / %(credit_wei)s)
+                          / (%(credit_wei)s::jsonb ->> call.chain_id::text)::numeric)
                 ELSE 0 END AS cost
     FROM relay_relaytransaction AS call
     JOIN credits_hold AS hold ON hold.id = call.hold_id

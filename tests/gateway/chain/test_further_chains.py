@@ -19,7 +19,7 @@ def _read(*listed: str, **variables: str) -> dict[int, ChainSettings]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():
             patch.setenv(name, value)
-        return further_chains(listed, home=42, signs=True, keys=("home",), treasury_key="")
+        return further_chains(listed, home=42, signer="local", keys=("home",), treasury_key="")
 
 
 def _base(**variables: str) -> ChainSettings:
@@ -52,6 +52,7 @@ def test_neither_nodes_nor_keys_are_shown() -> None:
         (["324"], "CHAINS lists zkSync Era"),
         (["5000"], "CHAINS lists Mantle"),
         (["8453", "8453"], "CHAINS lists 8453 twice"),
+        (["42161"], "CHAINS lists 42161, of the family arbitrum"),
     ],
 )
 def test_a_chain_that_cannot_be_served_is_refused_by_name(listed: list[str], error: str) -> None:
@@ -116,7 +117,7 @@ def test_another_thread_stays_on_home(base: int) -> None:
 def test_an_unknown_chain_is_refused_with_the_chains_there_are(base: int) -> None:
     with pytest.raises(ChainUnknown) as refused, on_chain(base + 1):
         pass
-    assert f"{home().id}, {base}" in str(refused.value)
+    assert f"{home().id}, {base}" in refused.value.detail
     assert get_chain() is home()
 
 

@@ -71,16 +71,21 @@ def network_address() -> str:
     return f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1"
 
 
-@pytest.fixture
-def wallet(user: User, profile: Profile) -> Wallet:
-    """The wallet of the profile, with an access token."""
+def signed_in(profile: Profile, *, private_key: str = "") -> Wallet:
+    """Sign the profile in with this key, by default its first controller's, and return its wallet."""
     challenge = users_sign_in.issue_challenge(
-        profile_address=str(user.profile_address), client=CALLER, now=timezone.now()
+        profile_address=profile.profile_address, client=CALLER, now=timezone.now()
     )
-    controller = Controller(private_key=profile.controller.private_key)
+    controller = Controller(private_key=private_key or profile.controller.private_key)
     signature = personal_sign(controller, challenge.message)
     pair = sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=timezone.now())
     return Wallet(pair.access, network_address())
+
+
+@pytest.fixture
+def wallet(user: User, profile: Profile) -> Wallet:
+    """The wallet of the profile, with an access token."""
+    return signed_in(profile)
 
 
 def wallet_of(user: User) -> Wallet:

@@ -32,7 +32,9 @@ def test_a_call_is_followed_from_pending_to_success(
     def status() -> dict[str, object]:
         response = wallet.post(path, {"transactionHash": row.transaction_hash})
         assert (response.status, response.headers["Content-Type"]) == (200, "application/json")
-        assert [type(value) for value in response.body.values()] == [str, str, int, int, int, str, str, str]
+        assert [type(value) for value in response.body.values()] == [
+            *(str, str, int, int, int, str, str, str, int)
+        ]
         return response.body
 
     expected = {
@@ -44,6 +46,7 @@ def test_a_call_is_followed_from_pending_to_success(
         "failureCode": "",
         "failureDetail": "",
         "paidBy": "user",
+        "chainId": row.chain_id,
     }
     assert status() == expected
     broadcast_all()
@@ -60,6 +63,7 @@ def test_a_call_is_followed_from_pending_to_success(
         "failureCode": "",
         "failureDetail": "",
         "paidBy": "user",
+        "chainId": row.chain_id,
     }
 
 

@@ -45,7 +45,13 @@ def test_a_call_is_executed_by_the_key_manager_and_charged_its_cost_on_chain(
     assert (after.balance, after.held) == (before.balance - cost, 0)
     report = report_of(user=user, transaction_hash=transaction_hash)
     assert report == TransactionReport(
-        report.id, "Success", profile.profile_address, cost, before.balance, before.balance - cost
+        report.id,
+        "Success",
+        profile.profile_address,
+        cost,
+        before.balance,
+        before.balance - cost,
+        chain_id=settings.CHAIN_ID,
     )
 
 

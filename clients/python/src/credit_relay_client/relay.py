@@ -92,7 +92,7 @@ class Relay:
         self._domain = domain
         self._tokens = tokens
         self._sessions: dict[str, Session] = {}
-        self._channels: dict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
+        self._channels: dict[tuple[str, int | None, int], threading.Lock] = defaultdict(threading.Lock)
 
     def session(self, profile: str) -> Session:
         """Return the profile's session, for any request of the API."""
@@ -117,6 +117,7 @@ class Relay:
         *,
         channel: int = 0,
         valid_seconds: int = _HOUR_SECONDS,
+        chain_id: int | None = None,
         quote: bool = True,
         sponsor: str | None = None,
         sponsor_fallback: Literal["user"] | None = None,
@@ -126,6 +127,7 @@ class Relay:
         Return the cost of a call, and why the service would reject it, before the controller signs it.
 
         Calls of one channel run in order; channels are independent. A signed call is valid for `valid_seconds`.
+        `chain_id` is one of the service's chains, by default its home chain.
 
         With a `quote` the call costs at most that if it is sent within a minute. To show a price while the user is
         typing, do not request one, because each quote reserves a part of the service's loss limit for the profile.
@@ -146,8 +148,12 @@ class Relay:
             body |= {"sponsor": sponsor, "sponsorFallback": sponsor_fallback}
         if sponsor is not None and sponsor_voucher is not None:
             body |= {"sponsorVoucher": sponsor_voucher}
+        if chain_id is not None:
+            body |= {"chainId": chain_id}
         session = self.session(profile)
         prepared: Prepared = session.request("POST", "/api/relay/prepare", body)
+        if chain_id not in {None, prepared["chainId"]}:
+            raise ValueError("The service prepared the call for another chain.")
         if self._node:
             _check(prepared, key_manager=self._node.key_manager(profile), chain_id=self._node.chain_id)
         call = RelayCall(
@@ -157,7 +163,7 @@ class Relay:
             payload=payload,
             validity_timestamps=validity,
         )
-        return PreparedCall(call, prepared, session, self.signer, sponsor_voucher)
+        return PreparedCall(call, prepared, session, self.signer, sponsor_voucher, chain_id)
 
     def send(
         self,
@@ -166,6 +172,7 @@ class Relay:
         *,
         channel: int = 0,
         valid_seconds: int = _HOUR_SECONDS,
+        chain_id: int | None = None,
         sponsor: str | None = None,
         sponsor_fallback: Literal["user"] | None = None,
         sponsor_voucher: str | None = None,
@@ -173,7 +180,7 @@ class Relay:
         """
         Prepare, sign and submit a call. When this returns, the service has accepted it, but it is not mined yet.
 
-        A `sponsor` pays as in `prepare`.
+        `chain_id` and `sponsor` are those of `prepare`.
 
         Raises:
             RelayProblem: the service rejects the call.
@@ -185,13 +192,14 @@ class Relay:
                 work,
                 channel=channel,
                 valid_seconds=valid_seconds,
+                chain_id=chain_id,
                 sponsor=sponsor,
                 sponsor_fallback=sponsor_fallback,
                 sponsor_voucher=sponsor_voucher,
             ).send()
 
         # One at a time, so that no two calls are prepared with the same nonce.
-        with self._channels[profile.lower(), channel]:
+        with self._channels[profile.lower(), chain_id, channel]:
             try:
                 return attempt()
             except RelayProblem as problem:
@@ -285,6 +293,7 @@ class PreparedCall:
     session: Session
     signer: LocalAccount
     sponsor_voucher: str | None = None
+    chain_id: int | None = None
 
     def send(self) -> "SentTransaction":
         """Sign and submit the call; one that would be rejected is not signed."""
@@ -297,7 +306,9 @@ class PreparedCall:
             "nonce": str(self.call.nonce),
             "validityTimestamps": str(self.call.validity_timestamps),
         }
-        body = {"keyManagerAddress": self.call.key_manager, "transaction": transaction}
+        body: dict[str, Any] = {"keyManagerAddress": self.call.key_manager, "transaction": transaction}
+        if self.chain_id is not None:
+            body |= {"chainId": self.chain_id}
         quote, sponsor = self.prepared["quote"], self.prepared.get("sponsor")
         headers = {"Relay-Quote": quote["id"]} if quote else {}
         # A quote decides by itself who pays; a voucher belongs to a sponsor that is named.

@@ -27,7 +27,9 @@ ProblemCode: TypeAlias = Literal[
     "call-failed-before",
     "call-not-allowed",
     "card-declined",
+    "chain-takes-no-calls",
     "chain-unavailable",
+    "chain-unknown",
     "channel-busy",
     "check-in-credits-spent",
     "check-in-unavailable",
@@ -45,6 +47,7 @@ ProblemCode: TypeAlias = Literal[
     "fees-too-high",
     "fresh-sign-in-required",
     "gas-limit-exceeded",
+    "home-permission-missing",
     "https-required",
     "insufficient-credits",
     "internal-error",
@@ -447,6 +450,7 @@ class DatedTransaction(TypedDict):
     settled_at: str | None
     failure_code: str
     paidBy: str
+    chainId: int
 
 
 class DeletionResponse(TypedDict):
@@ -535,6 +539,7 @@ class ExecuteRequest(TypedDict):
     keyManagerAddress: str
     transaction: "TransactionRequest"
     address: NotRequired[str | None]
+    chainId: NotRequired[int | None]
 
 
 class Expiring(TypedDict):
@@ -1045,6 +1050,7 @@ class PrepareRequest(TypedDict):
     validityTimestamps: NotRequired[str | None]
     controller: NotRequired[str | None]
     address: NotRequired[str | None]
+    chainId: NotRequired[int | None]
     quote: NotRequired[bool | None]
     sponsor: NotRequired[str | None]
     sponsorFallback: NotRequired["SponsorFallbackEnum | None"]
@@ -1231,12 +1237,23 @@ class SelfService(TypedDict):
     monthCredits: int
 
 
+class ServedChain(TypedDict):
+    chainId: int
+    name: str
+    currency: str
+    creditWei: str
+    explorerUrl: str
+    relayerUrl: str
+    state: "StateEnum"
+
+
 class ServiceResponse(TypedDict):
     chainId: int
     currency: str
     creditWei: str
     explorerUrl: str
     relayerUrl: str
+    chains: "list[ServedChain]"
     billingCurrencies: list[str]
 
 
@@ -1419,6 +1436,9 @@ class SponsorWebhooks(TypedDict):
     """The endpoints of a sponsor."""
 
     webhooks: "list[SponsorWebhook]"
+
+
+StateEnum: TypeAlias = Literal["accepting", "paused", "away"]
 
 
 class StateRequest(TypedDict):
@@ -1647,6 +1667,7 @@ class TransactionStatus(TypedDict):
     failureCode: str
     failureDetail: str
     paidBy: str
+    chainId: int
 
 
 TypeEnum: TypeAlias = Literal[

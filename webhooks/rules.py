@@ -78,11 +78,13 @@ _MOST = {
 
 def further_deliveries(receiver: Receiver, sending: Collection[Receiver]) -> int:
     """Return how many attempts the receiver may begin; `sending` has the receiver of each attempt in progress."""
-    most = _MOST[receiver.pace]
-    alike = [other for other in sending if other.pace <= receiver.pace]
-    return min(
-        DELIVERIES - len(sending),
-        most.total - len(alike),
-        most.owner - sum(other.owner == receiver.owner for other in alike),
-        most.endpoint - sum(other.endpoint_id == receiver.endpoint_id for other in sending),
-    )
+    of_endpoint = sum(other.endpoint_id == receiver.endpoint_id for other in sending)
+    # One that hangs is also one of those that have not responded, so it must fit into their share, too.
+    shares = (_share(pace, receiver, sending) for pace in Pace if pace >= receiver.pace)
+    return min(_MOST[receiver.pace].endpoint - of_endpoint, *shares)
+
+
+def _share(pace: Pace, receiver: Receiver, sending: Collection[Receiver]) -> int:
+    alike = [other for other in sending if other.pace <= pace]
+    of_owner = sum(other.owner == receiver.owner for other in alike)
+    return min(_MOST[pace].total - len(alike), _MOST[pace].owner - of_owner)

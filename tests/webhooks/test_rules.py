@@ -80,6 +80,12 @@ def test_whatever_hangs_a_prompt_receiver_of_another_owner_gets_threads() -> Non
     assert sum(row.pace is Pace.QUIET for row in sending) <= 4
 
 
+def test_receivers_that_hang_fit_into_the_share_of_those_that_never_responded() -> None:
+    unknown = [Receiver(number, str(number), Pace.UNKNOWN) for number in range(12)]
+    assert further_deliveries(Receiver(99, "other", Pace.QUIET), unknown[:-1]) == 1
+    assert further_deliveries(Receiver(99, "other", Pace.QUIET), unknown) == 0
+
+
 def test_owners_with_many_prompt_receivers_share_the_threads() -> None:
     sending: list[Receiver] = []
     for number in range(10):

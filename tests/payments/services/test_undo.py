@@ -16,10 +16,12 @@ from credits.models import CreditAccount, CreditHold, EntrySource
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
+from gateway.common import clock
 from payments.errors import BillingRefused, BillingUnavailable, UndoRefused, UnknownPurchase
 from payments.models import AutoTopUp, Clawback, Payout, Purchase, Refund
 from payments.services import deletion, events, purchases, refunds, undo
 from payments.services.purchases import Order
+from payments.tasks import resume_operations
 from rewards.models import Progress
 from tests.credits.holding import capture, place_hold
 from tests.factories import UserFactory, make
@@ -294,8 +296,28 @@ def test_credits_of_a_refund_that_returned_nothing_are_free_after_two_days(
     Refund.objects.update(status="done", outcome="re_1", finished_at=fake.now())
     days = timedelta(days=2)
     assert undo.release_forgotten(now=fake.now() + days) == 0
-    assert undo.release_forgotten(now=fake.now() + days + timedelta(seconds=1)) == 1
+    # The task of each minute releases it.
+    Refund.objects.update(finished_at=clock.now() - days - timedelta(seconds=1))
+    resume_operations()
     assert balance_of(payer.user).available == Payout.objects.get(refunds=refund).credits
+
+
+def test_an_undo_is_offered_only_where_it_would_be_made(
+    fake: FakeBilling, payer: Payer, purchase: Purchase
+) -> None:
+    def is_offered(after: timedelta = timedelta(0)) -> bool:
+        return undo.is_undoable(purchase, Payout.objects.get(), now=fake.now() + after)
+
+    (payout,) = payer.purchases
+    assert is_offered()
+    assert not is_offered(timedelta(hours=1))
+    entries.grant(
+        user=payer.user, credits=payout.credits, source=EntrySource.SURVEYS, key=secrets.token_hex(8)
+    )
+    assert is_offered()
+    fake.dispute(payout.stripe_payment_intent_id, 1)
+    process(fake)
+    assert not is_offered()
 
 
 def test_an_account_is_not_deleted_while_an_undone_purchase_waits(

@@ -37,8 +37,8 @@ $(PREPARED): $(INSTALLED)
 	@$(BIN)/python -m devstack prepare
 	@touch $@
 
-run: $(if $(PORT),port) $(PREPARED) ## Start everything, run the wallet journey and keep serving (ONCE=1, PORT=, LOAD=1, PGBOUNCER=1, SIGNER=1 or pkcs11 or kms)
-	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME)) $(if $(SIGNER),--signer $(filter-out 1,$(SIGNER)))
+run: $(if $(PORT),port) $(PREPARED) ## Start everything, run the wallet journey and keep serving (ONCE=1, PORT=, LOAD=1, HOME_ONLY=1, PGBOUNCER=1, SIGNER=1 or pkcs11 or kms)
+	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(HOME_ONLY),--home-only) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME)) $(if $(SIGNER),--signer $(filter-out 1,$(SIGNER)))
 
 # A port that cannot be used is told before anything is installed.
 port:

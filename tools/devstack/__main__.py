@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         const=_PLACES[0],
         help=f"run a separate signer, as in production: {', '.join(_PLACES)} (default: {_PLACES[0]})",
     )
+    run.add_argument("--home-only", action="store_true", help="no second chain")
     run.set_defaults(action=_run, guarded=True)
     prepare = commands.add_parser(
         "prepare", help="prepare the first start: chain node, database template, browser extension"
@@ -83,7 +84,9 @@ def _run(options: argparse.Namespace) -> int:
 
     directory, keys = options.data.resolve(), KeyPlace(options.signer or "local")
     block_time = options.block_time or (1 if options.load else 2)
-    return run(Options(directory, options.once, options.load, options.port, block_time, keys))
+    return run(
+        Options(directory, options.once, options.load, options.port, block_time, keys, options.home_only)
+    )
 
 
 def _prepare(_: argparse.Namespace) -> int:

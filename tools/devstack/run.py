@@ -18,11 +18,13 @@ from devstack.logins import login_lines
 from devstack.ports import free_port, require_free_port
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Worker
+from devstack.second_chain import SecondChain, described_second, second_chain
 from devstack.services.server import Server, stop_all
 from devstack.services.stack import Services, alone_in, start_services
 from devstack.signing import KeyPlace, signing_at
 from devstack.stack_file import write_stack_file
 from devstack.supervisor import supervise
+from devstack.world.keys import address_of
 from devstack.world.profiles import Profile
 
 _WEB_PATIENCE_SECONDS = 600
@@ -57,6 +59,12 @@ class Options:
     port: str | None = None
     block_time: float = 2
     keys: KeyPlace = KeyPlace.LOCAL
+    home_only: bool = False
+
+    @property
+    def has_second_chain(self) -> bool:
+        """Whether there is a second chain: a signer signs for one chain, and load is for one."""
+        return not (self.home_only or self.load) and self.keys == KeyPlace.LOCAL
 
     @property
     def stack_file(self) -> Path:
@@ -90,7 +98,21 @@ def run(options: Options) -> int:
         with ExitStack() as running:
             for process in signing.processes:
                 running.enter_context(process.running())
-            return _serve(services, prepared, options, started, *signing.processes)
+            others = list[Server](signing.processes)
+            if options.has_second_chain:
+                second = running.enter_context(
+                    second_chain(options.data / "second-chain", options.data / "log")
+                )
+                _prepare_second(second, services, prepared)
+                others.append(second.node)
+            return _serve(services, prepared, options, started, *others)
+
+
+def _prepare_second(second: SecondChain, services: Services, prepared: Prepared) -> None:
+    """Deploy the first profile's copy, fund the relayers, and add the chain to the settings."""
+    second.copy(prepared.profiles[0], home=services.rpc)
+    second.fund(*prepared.secrets.relayer_addresses, address_of(prepared.secrets.treasury_key))
+    prepared.settings.update(second.settings)
 
 
 def _serve(services: Services, prepared: Prepared, options: Options, started: float, *others: Server) -> int:
@@ -156,6 +178,7 @@ def _describe(services: Services, prepared: Prepared, web: Web, options: Options
         profiles=prepared.profiles,
         networks=prepared.networks,
         sponsor=prepared.sponsor,
+        second_chain=described_second(prepared.settings),
     )
     write_json(options.directory / "environment.json", prepared.settings)
     write_json(options.directory / "owner.json", prepared.owner_settings)

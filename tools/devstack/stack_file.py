@@ -60,6 +60,7 @@ def write_stack_file(
     profiles: list[Profile],
     networks: dict[str, Any],
     sponsor: dict[str, Any],
+    second_chain: dict[str, Any],
 ) -> None:
     """Describe the running stack; the first profiles have one controller with all permissions."""
     write_json(
@@ -84,6 +85,8 @@ def write_stack_file(
                 networks, base_url=base_url, admob_key=services.verifier_keys.private_key
             ),
             "sponsor": sponsor,
+            # Its URL and id; empty without a second chain.
+            "second_chain": second_chain,
         },
     )
 

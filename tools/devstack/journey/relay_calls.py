@@ -63,9 +63,9 @@ def call_view(rpc: Rpc, answer_type: str, contract: str, signature: str, *argume
     return decode([answer_type], raw)[0]
 
 
-def balance(rpc: Rpc, address: str) -> int:
-    """Return the balance in wei at the latest block."""
-    return int(rpc.call("eth_getBalance", address, "latest"), 16)
+def balance(rpc: Rpc, address: str, *, at: str = "latest") -> int:
+    """Return the balance in wei at a block, by default the latest."""
+    return int(rpc.call("eth_getBalance", address, at), 16)
 
 
 def _payload(data: bytes) -> bytes:
@@ -120,6 +120,30 @@ def _compare(wallet: Wallet, status: TransactionStatus, record: ChainRecord, pay
     expect("transactionSenderAddress", status["transactionSenderAddress"], to_checksum_address(target))
     expect("creditsUsed", status["creditsUsed"], used)
     expect("creditsAfter", status["creditsAfter"], status["creditsBefore"] - used)
+
+
+def send_elsewhere(wallet: Wallet, rpc: Rpc, *, chain_id: int) -> None:
+    """Write data to the profile on another chain, and compare the charge with what its relayer has spent."""
+    key, value = secrets.token_bytes(32), secrets.token_bytes(40)
+    payload = calldata("setData(bytes32,bytes)", key, value)
+    call = wallet.relay.prepare(wallet.profile_address, payload, chain_id=chain_id)
+    transaction = call.send()
+    status = transaction.wait(_PATIENCE_SECONDS)
+    record = read_record(rpc, transaction.hash)
+    expect("the status", (status["status"], status["chainId"]), ("Success", chain_id))
+    data = call_view(rpc, "bytes", wallet.profile_address, "getData(bytes32)", key)
+    expect("the data of the profile there", data, value)
+    before, after = (balance(rpc, record.relayer, at=hex(record.block - ago)) for ago in (1, 0))
+    spent = before - after
+    expect("that the chain took more than gas", spent > record.cost_wei, True)
+    expect("creditsUsed", status["creditsUsed"], math.ceil(spent / CREDIT_WEI))
+    expect(
+        "that it costs at most its quote", status["creditsUsed"] <= (call.prepared["highestCost"] or 0), True
+    )
+    echo(f"  ✓ setData on chain {chain_id}: {transaction.hash}, from the same balance of credits")
+    echo(
+        f"    {record.cost_wei} wei of gas and {spent - record.cost_wei} wei besides = {status['creditsUsed']} credits"
+    )
 
 
 def check_wrong_signature(wallet: Wallet) -> None:

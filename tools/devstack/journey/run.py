@@ -14,7 +14,7 @@ from devstack.journey.check_in import check_in
 from devstack.journey.checks import Mismatch, expect
 from devstack.journey.dashboard import Manage, check_dashboard
 from devstack.journey.earnings import Earner, earn_everywhere, level_up, networks_of
-from devstack.journey.relay_calls import check_wrong_signature, send_money, write_data
+from devstack.journey.relay_calls import check_wrong_signature, send_elsewhere, send_money, write_data
 from devstack.journey.subscriber import Subscriber
 from devstack.journey.subscriptions import catch_up, set_clock_back, subscribe_today, subscribe_two_months_ago
 from devstack.rpc import Rpc, RpcFailed
@@ -35,6 +35,8 @@ def run_journey(stack_file: Path) -> int:
     try:
         _earn_credits(wallet, stack, _manager(stack_file.parent))
         _subscribe_and_spend(wallet, provider)
+        if second := stack["second_chain"]:
+            send_elsewhere(wallet, Rpc(second["rpc_url"]), chain_id=second["chain_id"])
         check_dashboard(wallet)
     except _FAILURES as error:
         echo_error(f"  ✗ the journey failed: {error}")

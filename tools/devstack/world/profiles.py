@@ -19,7 +19,7 @@ _RECEIVER_KEY = bytes.fromhex("0cfc51aec37c55a4d0b1a65c6255c4bf2fbdf6277f3cc0730
 _RECEIVER_PERMISSIONS = Permission.REENTRANCY | Permission.SUPER_SETDATA
 _PRIMARY, _SECONDARY = "(bytes32,uint256,address,bytes)", "(uint256,address,bytes,bool,bytes)"
 _DEPLOY = selector(f"deployERC1167Proxies({_PRIMARY},{_SECONDARY},address,bytes)")
-_DEPLOYED = keccak(text=f"DeployedERC1167Proxies(address,address,{_PRIMARY},{_SECONDARY},address,bytes)")
+DEPLOYED = keccak(text=f"DeployedERC1167Proxies(address,address,{_PRIMARY},{_SECONDARY},address,bytes)")
 _BATCH = 50
 
 
@@ -94,7 +94,7 @@ def _profile_data(implementations: Implementations, plan: ProfilePlan) -> list[t
 
 
 def _created(plan: ProfilePlan, receipt: Receipt) -> Profile:
-    topics = next(log["topics"] for log in receipt["logs"] if log["topics"][0] == "0x" + _DEPLOYED.hex())
+    topics = next(log["topics"] for log in receipt["logs"] if log["topics"][0] == "0x" + DEPLOYED.hex())
     profile, manager = (to_checksum_address("0x" + topic[-40:]) for topic in topics[1:3])
     controllers = (
         Controller(_address(item), item.private_key, item.permissions) for item in plan.controllers

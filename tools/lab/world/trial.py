@@ -82,6 +82,7 @@ def _journey(rehearsal: Rehearsal) -> int:
         profiles=prepared.profiles,
         networks=prepared.networks,
         sponsor=prepared.sponsor,
+        second_chain={},
     )
     write_json(prepared.directory / "environment.json", prepared.settings)
     write_json(prepared.directory / "owner.json", prepared.owner_settings)

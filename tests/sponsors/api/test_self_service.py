@@ -163,6 +163,22 @@ def test_other_members_change_no_policies(role: str) -> None:
     assert terms_stored() == before
 
 
+def test_an_owner_changes_nothing_of_another_sponsor() -> None:
+    owner, other, address = UserFactory.create(), UserFactory.create(), random_address()
+    path, theirs = opened(owner), opened(other)
+    assert call(other, "put", f"{theirs}/policies/x", callCredits=5).status == 200
+    assert call(other, "post", f"{theirs}/signers", address=address).status == 200
+    before = terms_stored()
+    assert call(owner, "get", f"{path}/signers").body["signers"] == []
+    for method, what, body in (
+        ("put", "policies/x/state", {"isEnabled": False}),
+        ("delete", f"signers/{address}", {}),
+    ):
+        assert call(owner, method, f"{path}/{what}", **body).status == 404
+        assert call(owner, method, f"{theirs}/{what}", **body).status == 404
+    assert terms_stored() == before
+
+
 def test_without_a_budget_an_owner_changes_no_policies() -> None:
     sponsor = make_sponsor()
     owner, policy = member_of(sponsor), make_policy(sponsor).policy

@@ -12,6 +12,7 @@ from django.utils.crypto import salted_hmac
 from credits.models import CreditEntry, EntrySource
 from credits.rules import USE_PERIOD, daily_use, days_left
 from gateway.common import db
+from gateway.common.statements import Statements
 from sponsors.models import Policy, PolicyVersion, RefusalCount, Sponsor, SponsoredCall, Usage, UsageScope
 from sponsors.rules.policies import Budget, period_of
 
@@ -19,6 +20,10 @@ _CHARGES = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
 # How many users are listed, those with the highest spend first.
 MOST_USERS = 100
 _ID_DIGITS = 16
+
+
+class _Sql(Statements, file=__file__):
+    budget: str
 
 
 class BurnRate(NamedTuple):
@@ -42,17 +47,8 @@ def burn_rate_of(sponsor: Sponsor, *, now: datetime) -> BurnRate:
 
 def budget_of(sponsor: Sponsor, *, now: datetime) -> list[Budget]:
     """Return the sponsor's budget of the current day and month; nothing for a sponsor without one."""
-    rows = db.all_rows(_BUDGET, {"sponsor": sponsor.pk, "now": now})
+    rows = db.all_rows(_Sql.budget, {"sponsor": sponsor.pk, "now": now})
     return [Budget(*row) for row in rows]
-
-
-_BUDGET = """
-SELECT budget.scope, budget.ends, budget.most_credits, coalesce(used.credits, 0)
-FROM sponsors_budget_of(%(sponsor)s::bigint, %(now)s::timestamptz) AS budget
-LEFT JOIN sponsors_budgetuse AS used
-  ON used.sponsor_id = %(sponsor)s AND used.scope = budget.scope AND used.begins = budget.begins
-ORDER BY budget.ends
-"""
 
 
 @dataclass(frozen=True, kw_only=True)

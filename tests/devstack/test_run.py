@@ -42,6 +42,7 @@ _FIELDS = {
     "profiles",
     "networks",
     "sponsor",
+    "second_chain",
 }
 
 
@@ -69,6 +70,7 @@ def test_a_run_ends_well_and_a_second_start_makes_and_pays_nothing_again(
     assert set(first) == _FIELDS
     assert "1000000 credits" in printed
     assert "the period has ended" in printed
+    assert f"✓ setData on chain {first['second_chain']['chain_id']}: " in printed
     assert "adgem (OFFERWALL) is answered 200" in printed
     assert "levelled up: " in printed
     assert all(f"✓ {slug} (" in printed for slug in first["networks"])

@@ -362,8 +362,7 @@ def _refuse_sponsor(call: SubmittedCall, refusal: DomainError) -> None:
 def _ask_default_sponsor(call: SubmittedCall) -> None:
     """Name the operator's default sponsor for a user with too few credits; raise if there is none to ask."""
     refusal = call.own_refusal or refusals.insufficient(call)
-    asks = not consent.is_needed() and call.sponsor is None and call.quoted_version is None
-    slug = default_sponsor() if asks else None
+    slug = None if call.sponsor is not None or call.quoted_version is not None else default_sponsor()
     if slug is None:
         raise refusal
     call.own_refusal, call.sponsor, call.sponsor_refusal = refusal, SponsorChoice(slug), None

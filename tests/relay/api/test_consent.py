@@ -16,6 +16,7 @@ from devstack.world.permissions import ALL_PERMISSIONS, Permission, allow_transf
 from devstack.world.profiles import ControllerPlan, Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.models import RelayTransaction
+from sponsors.models import Sponsor
 from tests.factories import random_address
 from tests.fakes.profiles import address_of, random_key
 from tests.relay.api.conftest import Wallet, execute_body, signed_in, wallet_of
@@ -246,11 +247,10 @@ def test_code_that_is_not_trusted_is_not_called_on_another_chain(
 
 
 def test_sponsors_pay_at_home_alone(
-    wallet: Wallet, user: User, profile: Profile, foreign: ForeignChain, settings: Settings
+    wallet: Wallet, user: User, profile: Profile, foreign: ForeignChain
 ) -> None:
     sponsor = make_sponsor()
     make_policy(sponsor)
-    settings.SPONSOR_DEFAULT = sponsor.slug
     before = all_rows()
     body = _with_chain(foreign, foreign.sign(profile))
     refused = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug})
@@ -259,3 +259,16 @@ def test_sponsors_pay_at_home_alone(
     paid = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug, "Relay-Sponsor-Fallback": "user"})
     assert paid.status == 200
     assert balance_of(user).held > 0
+
+
+def test_the_default_sponsor_is_not_asked_about_another_chain(
+    profile: Profile, foreign: ForeignChain, open_account: Callable[..., User]
+) -> None:
+    open_account(profile, credits=1)
+    sponsor = make_sponsor()
+    make_policy(sponsor)
+    Sponsor.objects.filter(pk=sponsor.pk).update(is_default=True)
+    wallet, before = signed_in(profile), all_rows()
+    response = wallet.post(EXECUTE, _with_chain(foreign, foreign.sign(profile)))
+    assert_problem(response, 402, "insufficient-credits")
+    assert all_rows() == before

@@ -29,10 +29,11 @@ from users.models import User
 DESKTOP, PHONE = ViewportSize(width=1280, height=850), ViewportSize(width=390, height=844)
 _INSTALL = """
 window.signatures = 0;
-installExtension({{
+window.extension = installExtension({{
   profiles: [{profile}], privateKey: {key}, node: {{ request: (request) => window.askNode(request) }},
-  approves: ({{ method }}) => {{
+  approves: ({{ method, params }}) => {{
     if (method === "personal_sign") window.signatures += 1;
+    if ((params[0]?.chainIds ?? []).some((id) => (window.declinedChains ?? []).includes(id))) return false;
     return !(window.declined ?? []).includes(method);
   }},
 }});
@@ -109,7 +110,7 @@ class Holder:
 @contextmanager
 def holding(live_server: LiveServer, settings: Any) -> Iterator[Holder]:
     """Yield an account holder; the service asks a chain and a Stripe in memory meanwhile."""
-    settings.AUTH_DOMAIN = urlsplit(live_server.url).netloc
+    settings.AUTH_DOMAIN, settings.PUBLIC_URL = urlsplit(live_server.url).netloc, live_server.url
     settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
     settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}"]
     chain, billing = FakeChain(), FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)

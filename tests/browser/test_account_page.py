@@ -89,7 +89,7 @@ def test_a_wallet_that_does_not_use_the_service_is_offered_it_where_sending_fail
         expect(toast(page)).to_contain_text("Your wallet does not send through this service yet.")
         assert not RelayTransaction.objects.exists()
         toast(page).get_by_role("button", name="Add to my wallet").click()
-        expect(toast(page)).to_contain_text("Your wallet now uses this service for 1 profile.")
+        expect(toast(page)).to_contain_text("Your wallet now uses this service for 1 profile on")
 
 
 def test_one_other_session_is_ended_from_the_page(browser: Browser, holder: Holder) -> None:

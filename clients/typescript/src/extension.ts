@@ -1,4 +1,5 @@
 /** Finds the Universal Profile browser extension in a page, and adds the service to it as a relayer. */
+import type { ServedChain } from "./schema.ts";
 import type { Eip1193Provider } from "./signers.ts";
 import { text } from "./signers.ts";
 
@@ -31,7 +32,17 @@ export async function announcedWallets(waitMs = ANNOUNCEMENT_MS): Promise<Announ
 }
 
 /**
- * Adds a service to the extension as a relayer, and returns the profiles that its user has chosen for it.
+ * What became of a chain: the wallet has added the service for the chosen profiles, or has refused it with an error, or
+ * was not asked because the chain takes no calls now.
+ */
+export type AddedChain = { chain: ServedChain } & Outcome;
+type Outcome =
+  | { outcome: "added"; profiles: readonly string[] }
+  | { outcome: "refused"; error: unknown }
+  | { outcome: "not-asked" };
+
+/**
+ * Adds a service to the extension as a relayer of its home chain, and returns the profiles that the user chose for it.
  *
  * The extension throws code 4001 if its user declines, and if it already has this relayer.
  */
@@ -40,8 +51,47 @@ export async function addRelayer(
   relayer: { name: string; url: string; chainIds: readonly number[] },
 ): Promise<string[]> {
   const { name, url, chainIds } = relayer;
-  const apiUrl = `${url.replace(/\/+$/, "")}/api/lsp15/`;
-  const params = [{ name, apiUrl, chainIds: [...chainIds] }];
+  return register(provider, { name, relayerUrl: `${withoutSlash(url)}/api/lsp15`, chainIds });
+}
+
+/**
+ * Adds a service to the extension as a relayer of each of its chains that takes calls, one request after the other.
+ *
+ * `chains` are those of `GET /api/service`, the home chain first. The result has each of them, also those that the
+ * extension refused.
+ */
+export async function addRelayers(
+  provider: Eip1193Provider,
+  relayer: { name: string; chains: readonly ServedChain[] },
+): Promise<AddedChain[]> {
+  const outcomes: AddedChain[] = [];
+  for (const [place, chain] of relayer.chains.entries()) {
+    const name = place ? `${relayer.name} (${chain.name})` : relayer.name;
+    outcomes.push({ chain, ...(await outcomeOf(provider, name, chain)) });
+  }
+  return outcomes;
+}
+
+async function outcomeOf(provider: Eip1193Provider, name: string, chain: ServedChain): Promise<Outcome> {
+  if (chain.state !== "accepting") return { outcome: "not-asked" };
+  const { relayerUrl, chainId } = chain;
+  try {
+    return {
+      outcome: "added",
+      profiles: await register(provider, { name, relayerUrl, chainIds: [chainId] }),
+    };
+  } catch (error) {
+    return { outcome: "refused", error };
+  }
+}
+
+async function register(
+  provider: Eip1193Provider,
+  { name, relayerUrl, chainIds }: { name: string; relayerUrl: string; chainIds: readonly number[] },
+): Promise<string[]> {
+  const params = [{ name, apiUrl: `${withoutSlash(relayerUrl)}/`, chainIds: [...chainIds] }];
   const profiles = await provider.request({ method: "up_addTransactionRelayer", params });
   return (profiles as unknown[]).map(text);
 }
+
+const withoutSlash = (url: string): string => url.replace(/\/+$/, "");

@@ -144,17 +144,19 @@ export class FakeExtension implements Eip1193Provider {
     return this.options.signer.signMessage(/^0x([0-9a-f]{2})*$/i.test(content) ? bytes(content) : content);
   }
 
-  /** Signs a relay call and sends it to the newest relayer (LSP-15). */
+  /** Signs a relay call and sends it to the newest relayer of its chain (LSP-15). */
   private async sendTransaction(params: readonly unknown[]): Promise<string> {
     const { from, to, value = "0x0", data = "0x" } = (params[0] ?? {}) as Record<string, string | undefined>;
     if (to === undefined) throw new ProviderRpcError(INVALID_PARAMS, "A transaction needs a receiver.");
     const profile = this.demandAccount(from);
     this.ask("eth_sendTransaction", params);
-    const relayer = this.relayers.at(-1);
-    if (!relayer) throw new ProviderRpcError(UNAUTHORIZED, "The profile has no relayer here.");
     const toItself = to.toLowerCase() === profile.toLowerCase();
     const payload = toItself ? data : encodeCalls({ to, value: BigInt(value), data });
     const [chainId, keyManager] = await Promise.all([this.chain.chainId(), this.chain.keyManager(profile)]);
+    const relayer = this.relayers
+      .filter(({ chainIds }) => chainIds.some((id) => BigInt(id) === chainId))
+      .at(-1);
+    if (!relayer) throw new ProviderRpcError(UNAUTHORIZED, "The profile has no relayer on this chain.");
     const nonce = await this.chain.nonce(keyManager, this.options.signer.address, 0n);
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1000) + HOUR_SECONDS);
     const call = { chainId, keyManager, nonce, payload, validityTimestamps };

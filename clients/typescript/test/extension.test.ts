@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addRelayer, connect, encodeCalls, findExtension } from "../src/index.ts";
+import { addRelayer, addRelayers, connect, encodeCalls, findExtension } from "../src/index.ts";
+import type { ServedChain } from "../src/index.ts";
 import { FakeExtension } from "../src/testing.ts";
 import { FakeService, HASH, KEY_MANAGER, PAYLOAD, PROFILE, URL, fakeNode, signer } from "./service.ts";
 
@@ -9,6 +10,15 @@ function extensionOf(service: FakeService, refused: readonly string[] = []): Fak
   return new FakeExtension({ profiles: [PROFILE], signer, node: fakeNode(), fetch: service.fetch, approves });
 }
 
+const servedChain = (chainId: number, path = `/${chainId}`): ServedChain => ({
+  chainId,
+  name: `Chain ${chainId}`,
+  currency: "ETH",
+  creditWei: "1",
+  explorerUrl: "",
+  relayerUrl: `${URL}/api/lsp15${path}`,
+  state: "accepting",
+});
 const RELAYER = { name: "Credit relay", url: URL, chainIds: [42] };
 
 test("a page signs in, adds the relayer and relays by the extension", async () => {
@@ -52,6 +62,41 @@ test("a declined request and an existing relayer end with 4001", async () => {
   const declining = extensionOf(new FakeService(), ["eth_requestAccounts"]);
   await assert.rejects(connect({ url: URL, provider: declining }), { code: 4001 });
   assert.deepEqual((await connect({ url: URL, provider: declining, ask: false })).profiles, []);
+});
+
+test("each chain that takes calls is added with its own URL, and each keeps its outcome", async () => {
+  const service = new FakeService();
+  const asked = (params: readonly unknown[]) => (params[0] as { chainIds: number[] }).chainIds[0];
+  const provider = new FakeExtension({
+    profiles: [PROFILE],
+    signer,
+    node: fakeNode(),
+    fetch: service.fetch,
+    approves: ({ method, params }) => method !== "up_addTransactionRelayer" || asked(params) !== 10,
+  });
+  const [home, op, base, ink] = [servedChain(42, ""), servedChain(10), servedChain(8453), servedChain(57073)];
+  ink.state = "paused";
+
+  const outcomes = await addRelayers(provider, { name: "Relay", chains: [home, op, base, ink] });
+
+  assert.deepEqual(
+    outcomes.map(({ chain, outcome }) => [chain.chainId, outcome]),
+    [
+      [42, "added"],
+      [10, "refused"],
+      [8453, "added"],
+      [57073, "not-asked"],
+    ],
+  );
+  assert.deepEqual(outcomes[0], { chain: home, outcome: "added", profiles: [PROFILE] });
+  assert.deepEqual(provider.relayers, [
+    { name: "Relay", apiUrl: `${URL}/api/lsp15/`, chainIds: [42] },
+    { name: "Relay (Chain 8453)", apiUrl: `${URL}/api/lsp15/8453/`, chainIds: [8453] },
+  ]);
+  // The extension is on chain 42, so its calls go to the relayer of that chain, which was not added last.
+  const relay = await connect({ url: URL, provider, fetch: service.fetch });
+  await relay.send(PROFILE, { to: KEY_MANAGER, value: 1n });
+  assert.equal(service.sent("/api/lsp15/execute").length, 1);
 });
 
 test("errors have the codes of EIP-1193", async () => {

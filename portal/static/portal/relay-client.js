@@ -1054,11 +1054,34 @@ async function announcedWallets(waitMs = ANNOUNCEMENT_MS) {
 }
 async function addRelayer(provider, relayer) {
   const { name, url, chainIds } = relayer;
-  const apiUrl = `${url.replace(/\/+$/, "")}/api/lsp15/`;
-  const params = [{ name, apiUrl, chainIds: [...chainIds] }];
+  return register(provider, { name, relayerUrl: `${withoutSlash(url)}/api/lsp15`, chainIds });
+}
+async function addRelayers(provider, relayer) {
+  const outcomes = [];
+  for (const [place, chain] of relayer.chains.entries()) {
+    const name = place ? `${relayer.name} (${chain.name})` : relayer.name;
+    outcomes.push({ chain, ...await outcomeOf(provider, name, chain) });
+  }
+  return outcomes;
+}
+async function outcomeOf(provider, name, chain) {
+  if (chain.state !== "accepting") return { outcome: "not-asked" };
+  const { relayerUrl, chainId } = chain;
+  try {
+    return {
+      outcome: "added",
+      profiles: await register(provider, { name, relayerUrl, chainIds: [chainId] })
+    };
+  } catch (error) {
+    return { outcome: "refused", error };
+  }
+}
+async function register(provider, { name, relayerUrl, chainIds }) {
+  const params = [{ name, apiUrl: `${withoutSlash(relayerUrl)}/`, chainIds: [...chainIds] }];
   const profiles = await provider.request({ method: "up_addTransactionRelayer", params });
   return profiles.map(text);
 }
+var withoutSlash = (url) => url.replace(/\/+$/, "");
 export {
   ChainReader,
   EXTENSION_RDNS,
@@ -1068,6 +1091,7 @@ export {
   SentTransaction,
   ServiceUnreachable,
   addRelayer,
+  addRelayers,
   announcedWallets,
   connect,
   encodeCalls,

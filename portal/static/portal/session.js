@@ -1,6 +1,6 @@
 // The signed-in profile: its wallet and its API requests, through the client package that wallets use.
 
-import { EXTENSION_RDNS, addRelayer, announcedWallets, connect } from "./relay-client.js";
+import { EXTENSION_RDNS, addRelayers, announcedWallets, connect } from "./relay-client.js";
 
 const REMEMBERED = "credit-relay.profile";
 const PATIENCE_SECONDS = 3;
@@ -106,9 +106,11 @@ export class Session {
   transactions = () => this.relay.transactions(this.address);
   earnings = () => this.relay.earnings(this.address);
 
-  /** Add this service to the extension as a relayer; returns the profiles that the user selected. */
-  async addRelayer({ chainId }, name) {
-    return addRelayer(await this.wallet.found(), { name, url: location.origin, chainIds: [chainId] });
+  /** Add this service to the extension as a relayer of each chain; returns what became of each chain. */
+  async addRelayers(name) {
+    // Read anew, because a chain may have been paused since the page was opened.
+    const { chains } = await (await fetch("/api/service")).json();
+    return addRelayers(await this.wallet.found(), { name, chains });
   }
 
   /** Have the extension sign a call and submit it; the call is accepted when this returns. */

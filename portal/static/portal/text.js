@@ -32,6 +32,8 @@ export const tn = (one, other, count, values = {}) =>
 export const number = (value) => new Intl.NumberFormat(LOCALE).format(value);
 export const signed = (value) => new Intl.NumberFormat(LOCALE, { signDisplay: "exceptZero" }).format(value);
 export const credits = (value) => tn("{count} credit", "{count} credits", value);
+/** Names in a sentence, such as "LUKSO and Base". */
+export const listed = (names) => new Intl.ListFormat(LOCALE).format(names);
 export const percent = (fraction, digits = 2) =>
   new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: digits }).format(fraction);
 export const money = (minor, currency) =>

@@ -1,7 +1,8 @@
 // The extension's connection to this service, and a transaction to try it.
 
 import { actionButton, actions, details, explorerLink, field, form, h, panel } from "./dom.js";
-import { credits, short, t, tn } from "./text.js";
+import { wasRejected } from "./session.js";
+import { credits, listed, short, t, tn } from "./text.js";
 import { CALL_STATES, FAILURES, nameOf } from "./words.js";
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
@@ -10,15 +11,8 @@ const AMOUNT = /^\d{1,12}(?:[.,]\d{1,18})?$/;
 export function wallet(context) {
   const { session, report, name } = context;
   const add = async () => {
-    const { chainId } = await context.service;
-    const chosen = await session.addRelayer({ chainId }, name);
-    report(
-      tn(
-        "Your wallet now uses this service for {count} profile.",
-        "Your wallet now uses this service for {count} profiles.",
-        chosen?.length || 1,
-      ),
-    );
+    const outcomes = await session.addRelayers(name);
+    report(h("div", {}, added(outcomes), outcomes.map(missing)), { stays: outcomes.some(missing) });
   };
   const addButton = () => actionButton(t("Add to my wallet"), add, report, { kind: "plain" });
   const place = h("div");
@@ -35,6 +29,31 @@ export function wallet(context) {
     actions(addButton()),
     place,
   );
+}
+
+/** Which chains the wallet has added, in one sentence; nothing without any. */
+function added(outcomes) {
+  const chosen = outcomes.filter(({ outcome }) => outcome === "added");
+  if (!chosen.length) return null;
+  return tn(
+    "Your wallet now uses this service for {count} profile on {chains}.",
+    "Your wallet now uses this service for {count} profiles on {chains}.",
+    new Set(chosen.flatMap(({ profiles }) => profiles)).size || 1,
+    { chains: listed(chosen.map(({ chain }) => chain.name)) },
+  );
+}
+
+/** Why a chain is not added; nothing if it is. */
+function missing({ chain, outcome, error }) {
+  if (outcome === "added") return null;
+  const values = { chain: chain.name, reason: error?.message };
+  const text =
+    outcome === "not-asked"
+      ? t("{chain} takes no transactions at the moment. Add it later.", values)
+      : wasRejected(error)
+        ? t("{chain} was not added: you declined it, or your wallet has it already.", values)
+        : t("{chain} was not added. Your wallet says: {reason}", values);
+  return h("p", {}, text);
 }
 
 function trial(service, context) {

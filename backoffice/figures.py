@@ -119,9 +119,9 @@ class Margin:
 def margin(*, since: datetime) -> Margin:
     """Return the costs and revenue of relaying on home since `since`; self-transfers are costs too."""
     calls = RelayTransaction.objects.filter(chain_id=home().id, created_at__gte=since)
-    captured = calls.aggregate(credits=Sum("hold__captured_amount"))["credits"] or 0
+    captured_wei = calls.aggregate(wei=Sum(_CAPTURED_WEI))["wei"] or 0
     spent_wei = int(_mined(since=since).filter(chain_id=home().id).aggregate(wei=Sum(_GAS_WEI))["wei"] or 0)
-    return Margin(spent_wei=spent_wei, captured_wei=captured * home().credit_wei)
+    return Margin(spent_wei=spent_wei, captured_wei=int(captured_wei))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +144,9 @@ def _figures_of(relayer: Relayer, spent_wei: int) -> RelayerFigures:
     return RelayerFigures(relayer=relayer, days_left=days)
 
 
+_CAPTURED_WEI = ExpressionWrapper(
+    F("hold__captured_amount") * F("credit_wei"), output_field=DecimalField(max_digits=78, decimal_places=0)
+)
 _GAS_WEI = ExpressionWrapper(
     F("gas_used") * F("effective_gas_price_wei") + F("extra_fee_wei"),
     output_field=DecimalField(max_digits=78, decimal_places=0),

@@ -57,6 +57,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "users.decide_staff",
         "earnings.decide_earning",
         "payments.add_payoutrate",
+        "relay.add_creditprice",
         "credits.add_expiryrule",
         "credits.add_unbackedceiling",
         "sponsors.add_sponsor",
@@ -101,6 +102,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "gateway_admin.decide_approvalrequest",
         # Requests of finance.
         "payments.decide_payoutrate",
+        "relay.decide_creditprice",
         "credits.decide_expiryrule",
         "accounting.decide_month",
         "credits.decide_unbackedceiling",

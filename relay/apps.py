@@ -10,12 +10,13 @@ class RelayConfig(AppConfig):
     name = "relay"
 
     def ready(self) -> None:
+        from credits.services import causes
         from gateway.chain.config import chains, on_chain
         from gateway.chain.signing import get_signer
         from gateway.web import process
         from relay import checks, metrics  # noqa: F401 - register on import, and need the loaded models
         from relay.services import erasure
-        from relay.services.fleet import relayers
+        from relay.services.fleet import prices, relayers
         from relay.services.sending import loops
         from users.services import deletion
 
@@ -25,6 +26,7 @@ class RelayConfig(AppConfig):
                 waits_for=lambda user, now: erasure.reason_to_wait(user), erase=erasure.erase
             ),
         )
+        causes.register("relay", rules=prices.Sql.rules)
         process.register(loops.faults)
         process.register(relayers.faults)
         if settings.RELAY_SIGNER == "local":

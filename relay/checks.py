@@ -14,7 +14,9 @@ from gateway.chain.config import chains, get_chain, home, on_chain
 from gateway.chain.errors import NodeUnavailable, SignerUnavailable
 from gateway.chain.signing import NoSigner, get_signer
 from gateway.chain.treasury import get_treasury
-from gateway.common.checks import asks_another_server
+from gateway.chain.types import Chain
+from gateway.common.checks import asks_another_server, asks_the_database
+from relay.models import CreditPrice
 
 
 @register("relay")
@@ -109,6 +111,25 @@ def _quorum() -> list[CheckMessage]:
         return []
     text = f"CHAIN_QUORUM is {chain.quorum} of {len(chain.node_urls)} nodes: less than a majority decides."
     return [Warning(text, id="relay.W002")]
+
+
+@asks_the_database
+def first_prices() -> list[CheckMessage]:
+    """Refuse a setting that differs from the first price of its chain: later prices are made by staff."""
+    first = dict(CreditPrice.objects.filter(is_first=True).values_list("chain_id", "credit_wei"))
+    return [
+        Error(
+            f"{_price_variable(chain)} is {chain.first_credit_wei}, and the chain's first price was {stored}.",
+            hint="Set it to the first price again. Two members of staff change a price in the admin.",
+            id="relay.E006",
+        )
+        for chain in chains()
+        if (stored := first.get(chain.id, chain.first_credit_wei)) != chain.first_credit_wei
+    ]
+
+
+def _price_variable(chain: Chain) -> str:
+    return "CREDIT_WEI" if chain is home() else f"CHAIN_{chain.id}_CREDIT_WEI"
 
 
 _NO_NODE = Warning("No node in CHAIN_RPC_URLS responds.", id="relay.W001")

@@ -34,6 +34,7 @@ from gateway.staff import approvals, audit
 from payments.admin.rows import PayoutRateAdmin
 from payments.models import PayoutRate
 from payments.queries import rates_in_force
+from relay.queries.prices import current_prices
 
 navigation.register(
     "Accounting", {"accounting.Month": "calendar_month", "accounting.CoinRate": "currency_exchange"}
@@ -304,13 +305,14 @@ class PricedRateAdmin(PayoutRateAdmin):
 
 def _prices(today: queries.Today) -> list[dict[str, Any]]:
     newest = queries.newest_prices()
+    credit_wei = current_prices()[home().id].credit_wei
     return [
         {
             "currency": rates_now.currency,
             "coin_rate": newest.get(rates_now.currency),
             "outlooks": outlooks(
                 credits_per_major_unit=rates_now.rate.credits_per_major_unit,
-                credit_wei=home().credit_wei,
+                credit_wei=credit_wei,
                 call_credits=today.call_credits,
                 coin_price=getattr(newest.get(rates_now.currency), "price", None),
             ),

@@ -73,7 +73,8 @@ class Chain:
     """
     One chain: its nodes, the limits of gas prices, and when a block is confirmed and when final.
 
-    `family` decides which costs a transaction has besides gas. `credit_wei` is the wei that one credit pays for.
+    `family` decides which costs a transaction has besides gas. `first_credit_wei` is the chain's first price of a
+    credit; later ones are rows.
 
     At most `node_places` threads of a process wait for nodes. Credits and account nonces change only if `quorum` nodes
     report the same. A node leaves the rotation if its newest block is older than `max_head_age_seconds` (0: any age)
@@ -94,7 +95,7 @@ class Chain:
     pace: Pace
     funding: Funding
     losses: LossBudget
-    credit_wei: int
+    first_credit_wei: int
     explorer_url: str = ""
     currency: str = "LYX"
     finality: Finality = Finality()

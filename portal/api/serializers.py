@@ -254,7 +254,10 @@ class ServedChainSerializer(serializers.Serializer[Any]):
     chainId = serializers.IntegerField(help_text="The id of the chain.")
     name = serializers.CharField(help_text="The chain's name.")
     currency = serializers.CharField(help_text="The chain's native currency, in which gas is paid.")
-    creditWei = serializers.CharField(help_text="Wei of gas per credit, as text.")
+    creditWei = serializers.CharField(
+        help_text="The price of a credit now: wei of the currency per credit, as text."
+    )
+    creditWeiFrom = serializers.IntegerField(help_text="Since when this price is in force, in unix seconds.")
     explorerUrl = serializers.CharField(help_text="URL of a block explorer; empty without one.")
     relayerUrl = serializers.URLField(help_text="Base URL of `/execute` and `/quota` for LSP-15 wallets.")
     state = serializers.ChoiceField(
@@ -267,7 +270,8 @@ class ServedChainSerializer(serializers.Serializer[Any]):
 class ServiceResponseSerializer(serializers.Serializer[Any]):
     chainId = serializers.IntegerField(help_text="The id of the home chain, on which profiles sign in.")
     currency = serializers.CharField(help_text="The home chain's native currency, in which gas is paid.")
-    creditWei = serializers.CharField(help_text="Wei of gas per credit on the home chain, as text.")
+    creditWei = serializers.CharField(help_text="The price of a credit on the home chain now, as text.")
+    creditWeiFrom = serializers.IntegerField(help_text="Since when this price is in force, in unix seconds.")
     explorerUrl = serializers.CharField(help_text="URL of a block explorer; empty without one.")
     relayerUrl = serializers.URLField(help_text="Base URL of `/execute` and `/quota` for LSP-15 wallets.")
     chains = ServedChainSerializer(many=True, help_text="All chains of the service, the home chain first.")

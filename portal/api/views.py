@@ -38,6 +38,7 @@ from portal.api.sponsors import SponsorContractViewSet
 from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of, relayer_url
 from relay.models import RelayTransaction
 from relay.queries.chains import chain_states
+from relay.queries.prices import current_prices
 from relay.queries.reports import ListedTransaction, transactions_of
 from sponsors.api.access import SPONSOR_PATH
 from users.api.authentication import ProfileRequest
@@ -137,12 +138,14 @@ class ServiceViewSet(ViewSet):
     )
     @action(detail=False, authentication_classes=(), permission_classes=(AllowAny,))
     def service(self, request: Request) -> Response:
+        prices = current_prices()
         served = [
             {
                 "chainId": chain.id,
                 "name": chain.name,
                 "currency": chain.currency,
-                "creditWei": str(chain.credit_wei),
+                "creditWei": str(prices[chain.id].credit_wei),
+                "creditWeiFrom": int(prices[chain.id].valid_from.timestamp()),
                 "explorerUrl": chain.explorer_url,
                 "relayerUrl": relayer_url(chain.id),
                 "state": state.value,

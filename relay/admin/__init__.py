@@ -2,11 +2,11 @@
 
 from gateway.admin import columns, navigation
 from gateway.admin.admin import offer_pause
-from relay.admin import calls, holds, losses, relayers
+from relay.admin import calls, holds, losses, prices, relayers
 from relay.models import Attempt, RelayTransaction, TopUp
 from relay.queries.calls import RELAY
 
-__all__ = ["calls", "holds", "losses", "relayers"]
+__all__ = ["calls", "holds", "losses", "prices", "relayers"]
 
 navigation.register(
     "Relay",
@@ -16,6 +16,7 @@ navigation.register(
         "relay.Relayer": "key",
         "relay.TopUp": "savings",
         "relay.Loss": "local_fire_department",
+        "relay.CreditPrice": "price_change",
     },
 )
 

@@ -125,6 +125,7 @@ class RelayTransactionAdmin(OfChains, Exportable, ReasonedActions, ReadOnlyAdmin
         Column("relayer", "relayer__address"),
         Column("status", "status"),
         Column("gas limit", "gas_limit"),
+        Column("wei of a credit", "credit_wei"),
         Column("credits expected", "expected_cost"),
         Column("credits charged", "real_cost"),
         Column("refusal", "failure_code"),

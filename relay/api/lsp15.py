@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from gateway.chain.config import chain_in, get_chain, on_chain
+from gateway.chain.config import chain_in, on_chain
 from gateway.common import clock
 from gateway.common.http import client_network
 from gateway.web.throttling import NetworkRate, check_rate
@@ -28,6 +28,7 @@ from relay.api.serializers import (
     relay_call,
     sponsor_choice,
 )
+from relay.queries.prices import current_price
 from relay.services.accepting import lsp15, quota, submission
 
 # The id of a chain as a part of a path; what is no id gets the response of an unknown chain.
@@ -164,13 +165,10 @@ def _quota(request: Request) -> Response:
         now=clock.now(),
         admit=_admitting(body["address"], request),
     )
-    price_wei = quota.gas_price_wei()
-    result = {"quota": _as_gas(reading.available, price_wei), "unit": "gas"}
+    gas_price_wei, credit_wei = quota.gas_price_wei(), current_price().credit_wei
+    result = {"quota": reading.available * credit_wei // gas_price_wei, "unit": "gas"}
     # LSP-15 lets a server omit both. A wallet would show 0 as a used-up quota, and -1 as a day in 1969.
     if reading.has_period:
-        result |= {"totalQuota": _as_gas(reading.total, price_wei), "resetDate": reading.reset_date}
+        total = reading.total * credit_wei // gas_price_wei
+        result |= {"totalQuota": total, "resetDate": reading.reset_date}
     return Response(result)
-
-
-def _as_gas(credits: int, price_wei: int) -> int:
-    return credits * get_chain().credit_wei // price_wei

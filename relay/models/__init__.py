@@ -20,6 +20,7 @@ from relay.models.calls import (
     current_chain_id,
     sql_values,
 )
+from relay.models.prices import CreditPrice
 from relay.models.relayers import GapFiller, Relayer, TopUp, TopUpStatus, Treasury
 from relay.models.worker import FinalBlock, Loss, Quote, WorkerLoop
 
@@ -30,6 +31,7 @@ __all__ = [
     "SQL",
     "Attempt",
     "AttemptStatus",
+    "CreditPrice",
     "FinalBlock",
     "GapFiller",
     "LeastTip",

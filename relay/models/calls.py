@@ -90,6 +90,12 @@ class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
         )
 
 
+_FIRST_PRICE = """
+SELECT credit_wei INTO NEW.credit_wei FROM relay_creditprice WHERE chain_id = NEW.chain_id AND is_first;
+RETURN NEW;
+"""
+
+
 class RelayTransaction(models.Model):
     """
     One relay call that was accepted, with the credits held for it.
@@ -128,6 +134,8 @@ class RelayTransaction(models.Model):
     # The hash that the caller was given; once the call is settled, the hash of the attempt that executed it.
     transaction_hash = HashField()
     gas_limit = models.BigIntegerField()
+    # The wei of a credit when the call was accepted or quoted. Every later computation about the call uses it.
+    credit_wei = Uint256Field()
     expected_cost = models.BigIntegerField()
     real_cost = models.BigIntegerField(default=0)
     # The highest cost, for a call submitted with a quote.
@@ -196,6 +204,16 @@ class RelayTransaction(models.Model):
                 condition=Q(status__in=_IN_PROGRESS),
                 name="relaytransaction_channel_busy",
             ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            # Version 1.0 stores no price, and charges at the first.
+            pgtrigger.Trigger(
+                name="first_price",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                condition=pgtrigger.Condition("NEW.credit_wei IS NULL"),
+                func=_FIRST_PRICE,
+            )
         ]
 
     def __str__(self) -> str:

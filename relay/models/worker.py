@@ -57,6 +57,7 @@ class Quote(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
     digest = HashField()
     credits = models.BigIntegerField()
+    credit_wei = Uint256Field(null=True, help_text="The wei of a credit that the quote and its call use.")
     gas_limit = models.BigIntegerField(help_text="The highest gas limit that the quote covers.")
     max_fee_per_gas_wei = Uint256Field(help_text="The highest fee that the loss reservation covers.")
     max_extra_fee_wei = Uint256Field(

@@ -111,6 +111,8 @@ class CallRows(NamedTuple):
     quote: QuotedTerms | None
     # The tip that the nodes require, in wei per gas; 0 if they take ours.
     least_tip_wei: int
+    # The wei of a credit for this call: that of its quote, else the chain's price.
+    credit_wei: int
 
 
 class CallKey(NamedTuple):
@@ -142,6 +144,7 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
     params = {
         "calls": json.dumps(calls),
         "chain": get_chain().id,
+        "first_credit_wei": get_chain().first_credit_wei,
         "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
         "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
     }
@@ -162,11 +165,12 @@ def _call_rows(row: tuple[Any, ...]) -> CallRows:
         version_id,
         max_extra_fee,
         tip,
+        credit_wei,
     ) = row
     quote = digest and QuotedTerms(
         digest, quoted, gas_limit, int(max_fee), expires_at, is_used, version_id, int(max_extra_fee)
     )
-    return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote, int(tip)])
+    return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote, int(tip), int(credit_wei)])
 
 
 def active_transaction(*, user_id: int, identity: Identity) -> RelayTransaction | None:

@@ -23,7 +23,10 @@ SELECT @callers_session_state@,
        coalesce((
            SELECT tip_wei FROM relay_leasttip
            WHERE chain_id = %(chain)s AND confirmed_at > call.now - interval '1 hour'
-       ), 0)
+       ), 0),
+       coalesce(quote.credit_wei, (
+           SELECT credit_wei FROM relay_creditprice WHERE chain_id = %(chain)s ORDER BY valid_from DESC LIMIT 1
+       ), %(first_credit_wei)s)
 FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
     place integer, user_id bigint, session_id uuid, digest text, controller text, key_manager text, quote uuid,
     now timestamptz

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
+from django.conf import settings as project
 from django.db import transaction
 from django.utils import timezone
 from pytest_django import Settings
@@ -24,6 +25,7 @@ from checkin.models import DropTable
 from checkin.services import drop_tables
 from credits.models import CreditEntry, ExpiryRule, UnbackedCeiling
 from credits.services import adjustments
+from credits.services.causes import find_differences as find_causes
 from earnings.models import AdNetwork, Postback
 from earnings.services import earnings, networks, push, unassigned
 from gateway.chain.signing import set_signer
@@ -33,7 +35,8 @@ from gateway.staff.approval_kinds import AnotherRoleDecides, OwnRequest
 from gateway.staff.models import ApprovalRequest
 from payments.models import CreditPack, Payout, PayoutRate, Refund
 from payments.services import refunds
-from relay.models import Relayer
+from relay.models import CreditPrice, Relayer
+from relay.queries.prices import current_price
 from relay.services.fleet import relayers
 from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
@@ -184,6 +187,15 @@ def _payout_rate() -> Scene:
     values = {"currency": "usd", "credits_per_major_unit": "4321", "valid_from": begins.isoformat()}
     made = PayoutRate.objects.filter(credits_per_major_unit=4321)
     return Scene(row_written("add_payout_rate", PayoutRate(valid_from=begins), **values), made.exists)
+
+
+def _credit_price() -> Scene:
+    price_wei = 2 * project.CREDIT_WEI
+    values = {"chain_id": str(project.CHAIN_ID), "credit_wei": str(price_wei)}
+    made = CreditPrice.objects.filter(credit_wei=price_wei)
+    return Scene(
+        row_written("add_credit_price", CreditPrice(chain_id=project.CHAIN_ID), **values), made.exists
+    )
 
 
 def _expiry() -> Scene:
@@ -348,6 +360,7 @@ def _second_factor() -> Scene:
 
 
 SCENES: dict[str, Callable[[], Scene]] = {
+    "add_credit_price": _credit_price,
     "add_payout_rate": _payout_rate,
     "add_policy_version": _policy_version,
     "add_unbacked_ceiling": _unbacked_ceiling,
@@ -381,6 +394,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
 }
 # What carrying out a request makes, beside the row that it is about.
 MADE = {
+    "add_credit_price": "creditprice",
     "add_payout_rate": "payoutrate",
     "add_policy_version": "policyversion",
     "add_unbacked_ceiling": "unbackedceiling",
@@ -499,6 +513,27 @@ def test_finance_alone_cannot_save_a_payout_rate_and_an_absurd_rate_is_always_re
     for second in {role, "support"}:
         assert "is saved" not in _tried(second)
     assert list(PayoutRate.objects.values()) == before
+
+
+def test_two_people_change_the_price_of_a_credit_at_once_and_a_slip_of_a_digit_is_always_refused() -> None:
+    browser, first = browser_of(member("finance")), CreditPrice.objects.get()
+    add, form = "/admin/relay/creditprice/add/", {"chain_id": first.chain_id}
+    for factor in (Decimal(10), Decimal("0.1")):
+        absurd = browser.post(add, {**form, "credit_wei": int(first.credit_wei * factor)}).content.decode()
+        assert "A price changes by less than 10 times at once" in absurd
+    for nonsense in ({**form, "credit_wei": "0"}, {"chain_id": "8", "credit_wei": first.credit_wei}):
+        assert browser.post(add, nonsense).status_code == 200
+    assert not ApprovalRequest.objects.exists()
+    confirmed(browser, add, {**form, "credit_wei": first.credit_wei * 9})
+    for second in ("finance", "support"):
+        assert "is saved" not in _tried(second)
+    assert list(CreditPrice.objects.all()) == [first]
+    assert "is saved" in _tried("operations")
+    price = CreditPrice.objects.get(is_first=False)
+    assert (price.chain_id, price.credit_wei) == (first.chain_id, first.credit_wei * 9)
+    assert price.valid_from > first.valid_from
+    assert current_price() == price
+    assert find_causes() == []
 
 
 def test_operations_alone_cannot_set_a_networks_rate_or_secret() -> None:

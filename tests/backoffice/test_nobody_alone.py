@@ -30,7 +30,7 @@ from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import AboveCeiling, AnotherRoleDecides, Kind, OwnRequest
 from gateway.staff.models import ApprovalRequest
 from payments.models import CreditPack, Payout, PayoutRate, Refund
-from relay.models import Attempt, Relayer
+from relay.models import Attempt, CreditPrice, Relayer
 from rewards.models import Badge, Modifier
 from tests.backoffice.test_approval_matrix import ABOVE, ASKERS, BELOW, KINDS, SCENES, limits
 from tests.database import rewrite
@@ -61,6 +61,7 @@ _TEXTS = {"month": "2026-01", "rates": "2026-01-31,usd,1.2345", "role": "owner"}
 _PRICES = (
     Badge.objects,
     PayoutRate.objects,
+    CreditPrice.objects,
     CreditPack.objects,
     ExpiryRule.objects,
     UnbackedCeiling.objects,

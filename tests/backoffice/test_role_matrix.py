@@ -128,6 +128,7 @@ MATRIX = {
     "payments.BillingOperation": Row(ALL),
     "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
     "payments.PayoutRate": Row(ALL, add="fS"),
+    "relay.CreditPrice": Row(ALL, add="fS"),
     "accounting.Month": Row(
         ALL, actions={"prepare": "fS", "prepare_again": "fS", "close": "fS"}, pages={"xlsx": "fS", "csv": "fS"}
     ),

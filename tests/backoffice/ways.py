@@ -59,6 +59,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("Postback", "assign_earning", "assign"),
     ("Postback", "only takes away, or has no effect", "forfeit", "close"),
     ("PayoutRate", "add_payout_rate", "add"),
+    ("CreditPrice", "add_credit_price", "add"),
     ("ExpiryRule", "set_expiry", "add"),
     ("Month", "computes, and moves nothing", "prepare", "prepare_again"),
     ("Month", "close_month", "close"),

@@ -43,10 +43,10 @@ WITH account AS (
 INSERT INTO relay_relaytransaction
     (chain_id, user_id, profile_address, key_manager_address, controller_address, digest, generation, channel,
      relay_nonce, validity, payload, signature, is_follower, relayer_id, hold_id, transaction_hash, gas_limit,
-     expected_cost, real_cost, credits_before, status, terminal_status, failure_code, failure_detail, request_id,
-     created_at, settled_at)
+     credit_wei, expected_cost, real_cost, credits_before, status, terminal_status, failure_code, failure_detail,
+     request_id, created_at, settled_at)
 SELECT %(chain)s, %(user)s, %(profile)s, %(profile)s, %(profile)s, hash.digest, 0, 0, charge.account_version,
-       0, '', '', false, %(relayer)s, held.id, hash.digest, 21000, 2,
+       0, '', '', false, %(relayer)s, held.id, hash.digest, 21000, 1, 2,
        1, charge.balance_before, 'Success', '', '', '', '', now(), now()
 FROM charge JOIN held ON held.entry_id = charge.id
 CROSS JOIN LATERAL (

@@ -4,12 +4,13 @@ import secrets
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db.models import NOT_PROVIDED, Model
 from django.utils import timezone
 
 from credits.models import EntrySource
 from credits.services import entries
-from relay.models import Attempt, RelayTransaction
+from relay.models import Attempt, CreditPrice, RelayTransaction
 from relay.services.accepting.calls import as_hex
 from relay.services.accepting.statements import insert_calls
 from tests.credits.holding import place_hold
@@ -84,3 +85,12 @@ def test_a_key_that_is_not_sent_has_the_default_of_the_model() -> None:
             assert {name: getattr(row, name) for name in expected} == expected
     assert RelayTransaction.objects.filter(status="Pending", settled_at=None, quoted_cost=None).count() == 2
     assert Attempt.objects.filter(status="signed", block_number=None, sent_at=None).count() == 2
+
+
+def test_a_call_of_a_version_without_prices_has_the_first_price_of_its_chain() -> None:
+    sent = _call() | {"chain_id": settings.CHAIN_ID}
+    CreditPrice.objects.create(chain_id=settings.CHAIN_ID, credit_wei=5)
+
+    insert_calls([sent])
+
+    assert RelayTransaction.objects.get().credit_wei == settings.CREDIT_WEI

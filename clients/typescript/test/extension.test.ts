@@ -15,6 +15,7 @@ const servedChain = (chainId: number, path = `/${chainId}`): ServedChain => ({
   name: `Chain ${chainId}`,
   currency: "ETH",
   creditWei: "1",
+  creditWeiFrom: 1_767_225_600,
   explorerUrl: "",
   relayerUrl: `${URL}/api/lsp15${path}`,
   state: "accepting",

@@ -17,7 +17,7 @@ class Command(ReconciliationCommand):
             "--days",
             type=int,
             default=reconciliation.DAYS,
-            help="how far back costs are compared, at the current CREDIT_WEI",
+            help="how far back costs are compared",
         )
         parser.add_argument(
             "--receipt-days",

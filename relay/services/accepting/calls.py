@@ -153,7 +153,7 @@ class SubmittedCall:
     @property
     def hold_credits(self) -> int:
         """The credits to hold in total: the call's highest cost, at most the quoted cost."""
-        worst = credits_of(self.worst_cost_wei, credit_wei=get_chain().credit_wei)
+        worst = credits_of(self.worst_cost_wei, credit_wei=self.rows.credit_wei)
         return worst if self.rows.quote is None else min(worst, self.rows.quote.credits)
 
     @property
@@ -225,7 +225,7 @@ class SubmittedCall:
         approval, slot = self.approval, self.slot
         expected = credits_of(
             approval.fees.expected_cost_wei(gas=approval.gas.expected, data_bytes=self.data_bytes),
-            credit_wei=get_chain().credit_wei,
+            credit_wei=self.rows.credit_wei,
         )
         return {
             "chain_id": get_chain().id,
@@ -250,6 +250,7 @@ class SubmittedCall:
             "max_extra_fee_wei": approval.fees.highest_extra_fee_wei(
                 gas_limit=approval.gas.limit, data_bytes=self.data_bytes
             ),
+            "credit_wei": self.rows.credit_wei,
             "expected_cost": expected - (self.sponsorship.part_of(expected) if self.sponsorship else 0),
             "quoted_cost": self.rows.quote and self.rows.quote.credits,
             "credits_before": slot.balance,

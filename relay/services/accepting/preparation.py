@@ -233,6 +233,7 @@ def _completed(terms: _Terms, *, wants_quote: bool) -> PreparedCall:
             call.approval,
             state.head.base_fee_wei,
             call.data_bytes,
+            call.rows.credit_wei,
             call.sponsorship.version_id if call.sponsorship else None,
         )
         quote = quotes.issue(offer, now=call.now)
@@ -241,8 +242,11 @@ def _completed(terms: _Terms, *, wants_quote: bool) -> PreparedCall:
         call.identity,
         tuple(refusals),
         gas.limit,
-        expected_cost=_credits(fees.expected_cost_wei(gas=gas.expected, data_bytes=call.data_bytes)),
-        highest_cost=_credits(fees.highest_cost_wei(gas_limit=gas.limit, data_bytes=call.data_bytes)),
+        expected_cost=credits_of(
+            fees.expected_cost_wei(gas=gas.expected, data_bytes=call.data_bytes),
+            credit_wei=call.rows.credit_wei,
+        ),
+        highest_cost=credits_of(call.worst_cost_wei, credit_wei=call.rows.credit_wei),
         quote=quote if isinstance(quote, Quote) else None,
         quote_refusal=quote if isinstance(quote, DomainError) else None,
         sponsorship=call.sponsorship,
@@ -275,7 +279,3 @@ def _gas_of(call: SubmittedCall, *, maximum: int) -> Gas:
         raise preflight.explained(refusal, call, maximum=maximum, is_next=False) from reverted
     preflight.check_gas(gas_limit=gas.limit, maximum=maximum)
     return gas
-
-
-def _credits(cost_wei: int) -> int:
-    return credits_of(cost_wei, credit_wei=get_chain().credit_wei)

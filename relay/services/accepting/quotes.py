@@ -4,7 +4,8 @@ Quotes: a call submitted with a quote never costs its user more than the quote.
 A quote promises the call's hold at current fees. It is bound to the call's digest, and valid once and for a short time,
 in which the base fee can rise only by a known factor. The service reserves its possible loss from such a rise when it
 issues the quote. The hold of a call with a quote never exceeds the quote, and a user is never charged more than the
-hold, so neither higher fees nor a replacement raise the cost. The service pays the rest.
+hold, so neither higher fees nor a replacement raise the cost. The service pays the rest. The call keeps the quote's
+price of a credit, with which the possible loss was computed.
 """
 
 import math
@@ -43,6 +44,8 @@ class Offer:
     base_fee_wei: int
     # The size of the transaction's calldata.
     data_bytes: int
+    # The wei of a credit.
+    credit_wei: int
     # The version of a sponsor's policy that pays.
     sponsor_version_id: int | None = None
 
@@ -57,8 +60,9 @@ def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
         digest=offer.identity.digest,
         credits=credits_of(
             fees.highest_cost_wei(gas_limit=gas.limit, data_bytes=offer.data_bytes),
-            credit_wei=get_chain().credit_wei,
+            credit_wei=offer.credit_wei,
         ),
+        credit_wei=offer.credit_wei,
         gas_limit=gas.limit,
         max_fee_per_gas_wei=_highest_fee(fees, offer.base_fee_wei),
         max_extra_fee_wei=fees.highest_extra_fee_wei(
@@ -68,7 +72,7 @@ def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
         sponsor_version_id=offer.sponsor_version_id,
     )
     highest_wei = gas.limit * quote.max_fee_per_gas_wei + quote.max_extra_fee_wei
-    loss_wei = highest_wei - quote.credits * get_chain().credit_wei
+    loss_wei = highest_wei - quote.credits * offer.credit_wei
     with transaction.atomic(durable=True):
         quote.save(force_insert=True)
         if losses.reserve(

@@ -98,7 +98,6 @@ def settle_ended(*, now: datetime) -> None:
         "chain": get_chain().id,
         "now": now,
         "expired": now - _QUOTES_KEPT,
-        "credit_wei": get_chain().credit_wei,
     }
     db.all_rows(_Sql.settle_ended, params)
 
@@ -109,7 +108,7 @@ def note_excess(*, hold_ids: Sequence[int], now: datetime) -> None:
 
     No hold bounds the fee for L1. Calls with a reservation are left to `settle_ended`.
     """
-    params = {"holds": list(hold_ids), "now": now, "credit_wei": get_chain().credit_wei}
+    params = {"holds": list(hold_ids), "now": now}
     db.all_rows(_Sql.note_excess, params)
 
 

@@ -13,9 +13,9 @@ WITH expired AS (
     DELETE FROM relay_loss AS loss USING expired WHERE loss.chain_id = expired.chain_id AND loss.key = expired.key
 )
 UPDATE relay_loss AS loss
-SET lost_wei = greatest(0, ended.spent_wei - ended.paid * %(credit_wei)s), settled_at = %(now)s
+SET lost_wei = greatest(0, ended.spent_wei - ended.paid * ended.credit_wei), settled_at = %(now)s
 FROM (
-    SELECT open.id, coalesce(-entry.amount, 0) + coalesce(of_sponsor.captured_amount, 0) AS paid, coalesce((
+    SELECT open.id, call.credit_wei, coalesce(-entry.amount, 0) + coalesce(of_sponsor.captured_amount, 0) AS paid, coalesce((
         SELECT max(attempt.gas_used * attempt.effective_gas_price_wei + attempt.extra_fee_wei) FROM relay_attempt AS attempt
         WHERE attempt.relay_transaction_id = call.id AND attempt.status = @mined@
     ), 0) AS spent_wei
@@ -43,7 +43,7 @@ LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
 LEFT JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
 CROSS JOIN LATERAL (
     SELECT least(mined.extra_fee_wei, mined.gas_used * mined.effective_gas_price_wei + mined.extra_fee_wei
-        - (coalesce(hold.captured_amount, 0) + coalesce(of_sponsor.captured_amount, 0)) * %(credit_wei)s::numeric)
+        - (coalesce(hold.captured_amount, 0) + coalesce(of_sponsor.captured_amount, 0)) * call.credit_wei)
 ) AS excess (wei)
 WHERE hold.id = ANY(%(holds)s::bigint[]) AND excess.wei > 0
 ON CONFLICT (chain_id, key) DO NOTHING

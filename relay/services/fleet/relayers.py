@@ -27,6 +27,7 @@ from gateway.staff.models import ApprovalRequest
 from gateway.web.process import Faults
 from relay.errors import NoSpareRelayer
 from relay.models import SQL, Attempt, Relayer, RelayTransaction
+from relay.services.fleet import prices
 from users.models import User
 
 logger = logging.getLogger(__name__)
@@ -182,6 +183,7 @@ def _register(addresses: Sequence[str], now: datetime) -> None:
     )
     pending = get_chain_client().read_pending_nonces(accounts=addresses)
     rows = [_row(address, view.account(address), pending[address], now) for address in addresses]
+    prices.begin()
     Relayer.objects.bulk_create(rows, ignore_conflicts=True)
 
 

@@ -177,7 +177,7 @@ def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
     """Reserve, as the service's loss, what this cost is above the holds of the user and the sponsor."""
     of_sponsor = CreditHold.objects.filter(sponsors__hold_id=call.hold_id).first()
     held = call.hold.amount + (of_sponsor.amount if of_sponsor else 0)
-    excess_wei = cost_wei - held * get_chain().credit_wei
+    excess_wei = cost_wei - held * call.credit_wei
     return excess_wei <= 0 or _reserve_loss(
         call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now
     )

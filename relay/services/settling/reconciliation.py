@@ -5,10 +5,10 @@ The first comparison is among our own rows, in one statement and therefore one s
 from the stored receipt and the hold. The second compares stored receipts and relayers with the nodes, in batches.
 """
 
-import json
 import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
@@ -58,14 +58,13 @@ def find_differences(*, since: datetime) -> list[Finding]:
     """
     Return every difference, ordered by call.
 
-    Costs are compared for calls settled since `since`, at their chain's current price of a credit; all other
+    Costs are compared for calls settled since `since`, at the price of a credit that each call keeps; all other
     rules cover all rows, of all chains. A hold that staff released, as the audit log shows, is not reported.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         # Reading all calls takes longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         params: dict[str, Any] = {
-            "credit_wei": json.dumps({chain.id: chain.credit_wei for chain in chains()}),
             "since": since,
             "released": f'%"action": "{cancellation.RELEASED}"%',
         }
@@ -107,6 +106,7 @@ class _Row(NamedTuple):
     call_id: int
     failure_code: str
     real_cost: int
+    credit_wei: Decimal
     attempt_id: int
     kind: str
     transaction_hash: str
@@ -139,7 +139,7 @@ def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
         return
     cost = 0
     if row.kind == Attempt.Kind.CALL and row.failure_code != OVERTAKEN:
-        cost = credits_of(receipt.cost_wei, credit_wei=get_chain().credit_wei)
+        cost = credits_of(receipt.cost_wei, credit_wei=int(row.credit_wei))
     pairs = {
         "an attempt succeeded if the nodes report success": (receipt.succeeded, row.succeeded),
         "the gas used is what the nodes report": (receipt.gas_used, row.gas_used),

@@ -11,7 +11,7 @@ WITH settled AS (
            mined.succeeded, mined.id AS attempt_id,
            CASE WHEN mined.kind = @call_kind@ AND call.failure_code <> @overtaken@
                 THEN ceil((mined.gas_used::numeric * mined.effective_gas_price_wei + mined.extra_fee_wei)
-                          / (%(credit_wei)s::jsonb ->> call.chain_id::text)::numeric)
+                          / call.credit_wei)
                 ELSE 0 END AS cost
     FROM relay_relaytransaction AS call
     JOIN credits_hold AS hold ON hold.id = call.hold_id
@@ -66,11 +66,11 @@ ORDER BY 2, 3, 1
 
 -- name: settled
 -- Attempts of a batch of settled calls whose blocks are final; without a final block, of all settled calls.
-SELECT call.id, call.failure_code, call.real_cost, attempt.id, attempt.kind, attempt.transaction_hash,
+SELECT call.id, call.failure_code, call.real_cost, call.credit_wei, attempt.id, attempt.kind, attempt.transaction_hash,
        attempt.status = @mined@, attempt.block_number, attempt.block_hash, attempt.succeeded,
        attempt.gas_used, attempt.effective_gas_price_wei, attempt.extra_fee_wei
 FROM (
-    SELECT id, failure_code, real_cost FROM relay_relaytransaction AS call
+    SELECT id, failure_code, real_cost, credit_wei FROM relay_relaytransaction AS call
     WHERE chain_id = %(chain)s AND id > %(last)s AND settled_at >= %(since)s
       AND created_at >= %(since)s::timestamptz - interval '1 day' AND NOT EXISTS (
         SELECT FROM relay_attempt AS young JOIN relay_finalblock AS final ON final.chain_id = young.chain_id

@@ -79,6 +79,8 @@ class Confirmed(NamedTuple):
     attempt_id: int
     relay_transaction_id: int
     kind: str
+    # The wei of a credit for this call.
+    credit_wei: int
     receipt: Receipt
 
 
@@ -222,7 +224,7 @@ def _settlement_of(confirmed: Confirmed, now: datetime) -> _Settlement | None:
     row_id, receipt = confirmed.relay_transaction_id, confirmed.receipt
     is_call = confirmed.kind == Attempt.Kind.CALL
     mined_hash = receipt.transaction_hash if is_call else None
-    cost = credits_of(receipt.cost_wei, credit_wei=get_chain().credit_wei)
+    cost = credits_of(receipt.cost_wei, credit_wei=confirmed.credit_wei)
     if is_call and receipt.succeeded:
         return _Settlement(row_id, Outcome(_Status.SUCCESS, cost), mined_hash)
     settlement = None

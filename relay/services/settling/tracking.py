@@ -61,6 +61,7 @@ class _InFlight(NamedTuple):
     gas_price_wei: Decimal | None
     extra_fee_wei: Decimal
     validity: Decimal
+    credit_wei: Decimal
     # Since when a block could have taken it, if its account nonce is the relayer's next one.
     waits_since: datetime
 
@@ -154,7 +155,9 @@ def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlemen
     """Keep confirmed attempts, with their receipts, sorted by user so that one batch locks few accounts."""
     deepest = view.head.number - get_chain().confirmations + 1
     return [
-        settlement.Confirmed(attempt.id, attempt.relay_transaction_id, attempt.kind, receipt)
+        settlement.Confirmed(
+            attempt.id, attempt.relay_transaction_id, attempt.kind, int(attempt.credit_wei), receipt
+        )
         for attempt in sorted(attempts, key=lambda attempt: attempt.user_id)
         if (receipt := view.receipts.get(attempt.transaction_hash)) and receipt.block_number <= deepest
     ]

@@ -2,13 +2,14 @@
 -- The attempts of calls in progress: an `_InFlight` for each. Calls are listed first: with statistics from an idle
 -- moment, PostgreSQL would scan them once for each attempt.
 WITH call AS MATERIALIZED (
-    SELECT id, user_id, is_superseded, validity FROM relay_relaytransaction
+    SELECT id, user_id, is_superseded, validity, credit_wei FROM relay_relaytransaction
     WHERE chain_id = %(chain)s AND status IN @in_progress@
 )
 SELECT attempt.id, attempt.relay_transaction_id, call.user_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
        attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
        attempt.max_fee_per_gas_wei, call.is_superseded, attempt.succeeded, attempt.gas_used,
        attempt.effective_gas_price_wei, attempt.extra_fee_wei, call.validity,
+       call.credit_wei,
        -- A transaction waits from its first broadcast on, or from when the service saw its predecessor mined.
        greatest(coalesce(attempt.first_sent_at, attempt.created_at), (
            SELECT max(mined_at) FROM relay_attempt AS before

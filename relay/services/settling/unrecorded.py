@@ -17,6 +17,7 @@ from gateway.chain.types import SentTransaction
 from gateway.common.statements import Statements
 from relay.models import SQL, Attempt, GapFiller, Relayer, RelayTransaction, TopUp, Treasury
 from relay.pricing import credits_of
+from relay.queries.prices import current_price
 from users.models import User
 
 
@@ -28,6 +29,8 @@ class Unrecorded(NamedTuple):
     """A transaction that no row records. For a relay call, also its profile and user, if they can be determined."""
 
     sent: SentTransaction
+    # The wei of a credit for the call: its own price if its row is known, else the chain's.
+    credit_wei: int
     profile_address: str | None = None
     user_id: int | None = None
     # The relay transaction with the same call under another hash, if only the row of a replacement is missing.
@@ -35,8 +38,8 @@ class Unrecorded(NamedTuple):
 
     @property
     def credits(self) -> int:
-        """The cost of the relay call in credits, at the current `CREDIT_WEI`."""
-        return credits_of(self.sent.receipt.cost_wei, credit_wei=get_chain().credit_wei)
+        """The cost of the relay call in credits."""
+        return credits_of(self.sent.receipt.cost_wei, credit_wei=self.credit_wei)
 
 
 class BlockUnknown(Exception):
@@ -74,7 +77,8 @@ def report(*, from_block: int | None = None) -> Report:
     senders = [*(relayer.address for relayer in relayers), *treasuries]
     sent = get_chain_client().read_sent(senders=senders, from_block=first, to_block=view.head.number)
     recorded = _recorded([one.transaction_hash for one in sent])
-    unrecorded = [_explained(one) for one in sent if one.transaction_hash not in recorded]
+    price_wei = current_price().credit_wei
+    unrecorded = [_explained(one, price_wei) for one in sent if one.transaction_hash not in recorded]
     return Report(first, view.head.number, unrecorded)
 
 
@@ -112,12 +116,13 @@ def _recorded(hashes: Collection[str]) -> set[str]:
     }
 
 
-def _explained(sent: SentTransaction) -> Unrecorded:
+def _explained(sent: SentTransaction, price_wei: int) -> Unrecorded:
     call = decode_execute_relay_call(sent.calldata)
     if call is None or sent.to is None:
-        return Unrecorded(sent)
+        return Unrecorded(sent, price_wei)
     rows = RelayTransaction.objects.filter(chain_id=get_chain().id, key_manager_address=sent.to)
     profile = get_chain_client().read_key_manager(key_manager=sent.to).target
     user_id = User.objects.filter(profile_address=profile).values_list("pk", flat=True).first()
-    same_id = rows.filter(relay_nonce=call[1]).values_list("pk", flat=True).first()
-    return Unrecorded(sent, profile, user_id, same_id)
+    same = rows.filter(relay_nonce=call[1]).values_list("pk", "credit_wei").first()
+    same_id, credit_wei = same or (None, price_wei)
+    return Unrecorded(sent, credit_wei, profile, user_id, same_id)

@@ -15,7 +15,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.config import on_chain
 from gateway.chain.lsp25 import RelayCall
 from gateway.staff import pauses
-from relay.models import Attempt, Quote, RelayTransaction
+from relay.models import Attempt, CreditPrice, Quote, RelayTransaction
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet, execute_body
 from tests.relay.api.test_execute import EXECUTE, assert_problem
@@ -133,6 +133,7 @@ def test_the_service_lists_its_chains_with_their_states(foreign: ForeignChain) -
         "name": f"Chain {foreign.id}",
         "currency": "ETH",
         "creditWei": str(10**12),
+        "creditWeiFrom": int(CreditPrice.objects.get(chain_id=foreign.id).valid_from.timestamp()),
         "explorerUrl": "https://explorer.example",
         "relayerUrl": f"http://testserver/api/lsp15/{foreign.id}",
         "state": "accepting",

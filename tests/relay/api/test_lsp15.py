@@ -14,7 +14,7 @@ from credits.services import entries
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
-from relay.models import Attempt, RelayTransaction
+from relay.models import Attempt, CreditPrice, RelayTransaction
 from tests.credits.allowances import set_allowance
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet, execute_body
@@ -104,7 +104,7 @@ def test_the_quota_is_in_gas(anonymous: Wallet, user: User, profile: Profile, se
     assert anonymous.post(LSP15_QUOTA, quota_body(profile)).body == {"quota": 10_000_000, "unit": "gas"}
     start = timezone.now()
     set_allowance(user=user, credits=77, starts_at=start, ends_at=start + timedelta(days=30), renews=False)
-    settings.CREDIT_WEI = 5 * 10**8
+    CreditPrice.objects.create(chain_id=settings.CHAIN_ID, credit_wei=5 * 10**8)
     response = anonymous.post(LSP15_QUOTA, quota_body(profile))
     assert (response.body["quota"], response.body["totalQuota"]) == (5_000, 38)
     assert response.body["resetDate"] == int((start + timedelta(days=30)).timestamp())

@@ -22,7 +22,7 @@ from gateway.chain.l1_fees import L1Prices
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import ChainView, Head, RelayQuery, RelayState
 from gateway.common import db
-from relay.models import Attempt, Loss, Relayer, UnsignedCall
+from relay.models import Attempt, CreditPrice, Loss, Relayer, UnsignedCall
 from relay.services.accepting import unsigned
 from relay.services.fleet import losses
 from relay.services.settling import reconciliation
@@ -140,6 +140,8 @@ def test_what_the_fee_exceeds_the_hold_by_is_the_services_loss(
     node.fee_wei = (row.hold.amount + random.randint(1, 500)) * django_settings.CREDIT_WEI + random.randint(
         0, GWEI
     )
+    # The call keeps the price with which it was accepted.
+    CreditPrice.objects.create(chain_id=row.chain_id, credit_wei=django_settings.CREDIT_WEI * 9)
 
     assert settle() == 1
 

@@ -296,7 +296,8 @@ def test_concurrent_settlement_charges_once(user: User, accept: Accept, chain: C
 
 def confirmed_by(attempt: Attempt, receipt: Receipt) -> Confirmed:
     """Return what the tracker hands over to be settled."""
-    return Confirmed(attempt.pk, attempt.relay_transaction_id, attempt.kind, receipt)
+    price_wei = attempt.relay_transaction.credit_wei
+    return Confirmed(attempt.pk, attempt.relay_transaction_id, attempt.kind, price_wei, receipt)
 
 
 def receipt_of(attempt: Attempt) -> Receipt:

@@ -1242,6 +1242,7 @@ class ServedChain(TypedDict):
     name: str
     currency: str
     creditWei: str
+    creditWeiFrom: int
     explorerUrl: str
     relayerUrl: str
     state: "StateEnum"
@@ -1251,6 +1252,7 @@ class ServiceResponse(TypedDict):
     chainId: int
     currency: str
     creditWei: str
+    creditWeiFrom: int
     explorerUrl: str
     relayerUrl: str
     chains: "list[ServedChain]"

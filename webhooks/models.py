@@ -328,6 +328,7 @@ class Notice(models.Model):
         EXPIRING = EventType.CREDITS_EXPIRING.value, "credits expire soon"
         SPONSOR_LOW = EventType.SPONSOR_LOW.value, "a sponsor's credits are low"
         SPONSOR_RECOVERED = EventType.SPONSOR_RECOVERED.value, "a sponsor's credits are enough again"
+        SPONSOR_SERVER = "sponsor.server", "a sponsor's server has begun to fail"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     kind = models.CharField(max_length=20, choices=Kind)

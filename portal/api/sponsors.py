@@ -1,8 +1,13 @@
-"""GET /api/sponsors/{name}/contracts: a sponsor's spend by contract."""
+"""
+What a sponsor's members see of calls.
+
+GET /api/sponsors/{name}/contracts: the spend by contract.
+GET /api/sponsors/{name}/calls: the newest calls and refusals, for owners.
+"""
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -13,10 +18,14 @@ from gateway.common.errors import InvalidRequest
 from gateway.common.http import PRIVATE
 from gateway.common.problems import problem_responses
 from gateway.web.serializers import rendered
-from portal.queries import MOST_CONTRACTS, contracts_of
+from portal.queries import MOST_CONTRACTS, MOST_REQUESTS, contracts_of, requests_of
+from relay.models import RelayStatus
 from sponsors.api.access import FAULTS, SponsorViewSet
 from sponsors.api.figures import DAYS, days_in
 from sponsors.queries.figures import since_of
+from sponsors.rules.calls import Action
+from sponsors.rules.rights import Right
+from sponsors.services.refusals import MOST_KEPT
 
 
 class SpentOnContractSerializer(serializers.Serializer[Any]):
@@ -50,3 +59,73 @@ class SponsorContractViewSet(SponsorViewSet):
         since = since_of(days_in(request), now=clock.now())
         rows = contracts_of(self.access.sponsor, since=since)
         return Response(rendered(ContractsSerializer, {"contracts": rows}), headers=PRIVATE)
+
+
+class CalledSerializer(serializers.Serializer[Any]):
+    """A contract and function that a call calls."""
+
+    contract = serializers.CharField(
+        help_text="An address; `profile` for what the profile does to itself, `deployment` for a new contract, "
+        "`delegatecall` for another contract's code."
+    )
+    function = serializers.SerializerMethodField(help_text="A selector; `0x` for a transfer of LYX.")
+
+    def get_function(self, action: Action) -> str:
+        return "0x" + action.function.hex()
+
+
+class SponsorCallSerializer(serializers.Serializer[Any]):
+    """A call that the sponsor paid, or did not pay."""
+
+    at = serializers.DateTimeField(
+        help_text="When it was accepted; of a refusal, when it was last asked for."
+    )
+    actions = CalledSerializer(many=True, help_text="Empty if the payload cannot be read.")
+    policy = serializers.CharField(
+        help_text="The policy that paid, or that was nearest to paying; empty if none was asked."
+    )
+    credits = serializers.IntegerField(
+        help_text="What the sponsor paid or holds; of a refusal, the highest cost."
+    )
+    transactionHash = serializers.CharField(
+        source="transaction_hash",
+        allow_null=True,
+        help_text="Null for a refusal, and once the account is deleted.",
+    )
+    status = serializers.ChoiceField(
+        choices=RelayStatus.choices, allow_null=True, help_text="Null for a refusal."
+    )
+    rule = serializers.CharField(allow_null=True, help_text="The code of the problem; null for a paid call.")
+    serverResponse = serializers.CharField(
+        source="server_response",
+        help_text="What your server gave instead of a valid response, such as `status 404`; otherwise empty.",
+    )
+    requests = serializers.IntegerField(help_text="How often the same call was refused; 1 for a paid call.")
+
+
+class SponsorCallsSerializer(serializers.Serializer[Any]):
+    calls = SponsorCallSerializer(many=True, help_text=f"The newest {MOST_REQUESTS}, newest first.")
+
+
+_KINDS = ("paid", "refused")
+
+
+class SponsorCallViewSet(SponsorViewSet):
+    reads = Right.OWN
+
+    @extend_schema(
+        operation_id="sponsorCalls",
+        tags=["sponsors"],
+        summary="List a sponsor's newest calls and refusals",
+        description="For owners, because on the chain a hash leads to the profile. Refusals are those of callers who "
+        f"named the sponsor; the service keeps the newest {MOST_KEPT}, and none of their profiles is shown.",
+        parameters=[OpenApiParameter("kind", str, enum=_KINDS, description="Only these; both without it.")],
+        responses={200: SponsorCallsSerializer, **problem_responses(InvalidRequest, *FAULTS)},
+    )
+    @action(detail=False)
+    def calls(self, request: Request, name: str) -> Response:
+        kind = request.query_params.get("kind")
+        if kind not in {None, *_KINDS}:
+            raise serializers.ValidationError({"kind": ["Send paid or refused."]})
+        rows = requests_of(self.access.sponsor, paid=kind != "refused", refused=kind != "paid")
+        return Response(rendered(SponsorCallsSerializer, {"calls": rows}), headers=PRIVATE)

@@ -34,7 +34,7 @@ from portal.api.serializers import (
     ServiceResponseSerializer,
     dashboard_members,
 )
-from portal.api.sponsors import SponsorContractViewSet
+from portal.api.sponsors import SponsorCallViewSet, SponsorContractViewSet
 from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of, relayer_url
 from relay.models import RelayTransaction
 from relay.queries.chains import chain_states
@@ -226,4 +226,5 @@ router.register("api/user", PageViewSet, basename="page")
 router.register("api/user/earnings", EarningViewSet, basename="earnings")
 router.register("api/user/transactions", TransactionViewSet, basename="transactions")
 router.register(SPONSOR_PATH, SponsorContractViewSet, basename="sponsor-contracts")
+router.register(SPONSOR_PATH, SponsorCallViewSet, basename="sponsor-calls")
 urlpatterns = router.urls

@@ -260,6 +260,43 @@ class RefusalCount(models.Model):
         return f"{self.rule} of sponsor {self.sponsor_id}"
 
 
+class RefusedRequest(models.Model):
+    """
+    A call for which the sponsor did not pay, as asked for last; only the newest of each sponsor are kept.
+
+    Nothing of it is on the chain, so its sponsor sees what it calls and why it was refused, but not the profile.
+    """
+
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="refused_requests", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
+    # A preparation and a repeat of the same call have the same key.
+    key = models.CharField(max_length=64)
+    rule = models.CharField(max_length=64, help_text="The code of the problem.")
+    policy = models.CharField(
+        max_length=40, blank=True, help_text="The policy whose rule it is; of several, the nearest one."
+    )
+    server_response = models.CharField(
+        max_length=120, blank=True, help_text="What the sponsor's server gave instead of a valid response."
+    )
+    # [[contract, selector]], in order; empty if the payload does not decode.
+    actions = models.JSONField(default=list)
+    credits = models.BigIntegerField(help_text="The highest cost of the call.")
+    gas_price_wei = Uint256Field()
+    requests = models.PositiveIntegerField(default=1)
+    refused_at = models.DateTimeField(help_text="The time of the last request.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["sponsor", "key"], name="sponsors_refusedrequest_once")
+        ]
+        indexes = [
+            models.Index(fields=["sponsor", "-refused_at", "-id"], name="sponsors_refusedrequest_newest")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rule} of sponsor {self.sponsor_id}"
+
+
 class SponsoredCall(models.Model):
     """
     The two holds of a relay call that a sponsor pays, wholly or in part. The user's hold has the call's key.
@@ -336,6 +373,13 @@ class Verifier(models.Model):
         "address", max_length=2000, help_text="The https URL to which each question is posted."
     )
     secret = models.TextField(editable=False)
+    # Failures in a row, of all processes; the fault of the last one, and the time of the first one.
+    failures = models.PositiveIntegerField(db_default=0, editable=False)
+    fault = models.CharField(max_length=80, db_default="", editable=False)
+    failing_since = models.DateTimeField(null=True, editable=False)
+    announced_at = models.DateTimeField(
+        null=True, editable=False, help_text="When owners were last told of an outage."
+    )
     created_at = models.DateTimeField(db_default=Now())
     removed_at = models.DateTimeField(null=True, editable=False)
 

@@ -31,7 +31,7 @@ from sponsors.errors import (
     TooManySponsors,
 )
 from sponsors.models import Member, Policy, PolicyVersion, Sponsor, VoucherSigner
-from sponsors.services import funding, members, policies, signers
+from sponsors.services import funding, members, policies, refusals, signers
 from users.errors import AccountBanned
 from users.models import User
 
@@ -213,12 +213,13 @@ def freeze_of_banned(user: User, now: datetime) -> None:
 
 def forget(user: User) -> None:
     """
-    End the memberships of a person whose account is deleted.
+    End the memberships of a person whose account is deleted, and delete what sponsors have refused.
 
     A sponsor that a person has opened is frozen if it has no owner then. Staff add an owner and end the freeze.
     """
     sponsors = list(Sponsor.objects.filter(members__user=user))
     members.forget(user)
+    refusals.forget(user)
     _freeze(Q(pk__in=[sponsor.pk for sponsor in sponsors]) & ~Q(members__role=Member.Role.OWNER))
 
 

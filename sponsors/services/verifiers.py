@@ -6,6 +6,9 @@ valid response within one second counts, and the policy's limits apply even afte
 threads wait for one server, and a quarter of the threads for all servers together, of which half are kept for servers
 that responded the last time. After three failures in a row, a circuit breaker allows one request every ten seconds.
 Responses are cached for some seconds by the call's hash.
+
+Three failures in a row, of all processes together, are an outage. Its owners are told once: `webhooks` reads
+`announced_at`.
 """
 
 import base64
@@ -13,6 +16,7 @@ import json
 import secrets
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -20,10 +24,11 @@ from django.conf import settings
 from django.db.models import Model
 from standardwebhooks import Webhook
 
-from gateway.common import clock
+from gateway.common import clock, db
 from gateway.common.crypto import Resealed, SealedUnderAnotherKey, reseal, seal, unseal
 from gateway.common.guards import CircuitOpen, Guard, NoShare, Shares
 from gateway.common.public_http import AddressRefused, NoResponse, post
+from gateway.common.statements import Statements
 from gateway.staff.form_kinds import Values
 from sponsors.models import Verifier
 from sponsors.rules.policies import OutsideResponse, Verification
@@ -34,7 +39,13 @@ _PURPOSE = "sponsors.verifier-secret"
 _PREFIX, _SECRET_BYTES = "whsec_", 32
 _SECONDS, _RESPONSE_BYTES, _OK = 1.0, 1024, 200
 _PLACES, _WAIT_SECONDS = 2, 0.2
+# A server that fails again and again is announced at most once in this time.
+_QUIET = timedelta(hours=1)
 _recent: Recent[tuple[int, OutsideResponse]] = Recent(seconds=10.0)
+
+
+class _Sql(Statements, file=__file__):
+    failed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +72,26 @@ def ask(question: Verification, call: AskedCall) -> OutsideResponse | None:
     if known is not None and question.credits <= known[0]:
         return known[1]
     response = _guarded(verifier, _body(question, call, sponsor=verifier.sponsor.slug))
-    if response is not None and not response.fault:
+    if response is None:
+        return (
+            OutsideResponse(False, fault=f"not asked yet again, after {verifier.fault}")
+            if verifier.fault
+            else None
+        )
+    _record(verifier, response)
+    if not response.fault:
         _recent.keep(key, (question.credits, response))
     return response
+
+
+def _record(verifier: Verifier, response: OutsideResponse) -> None:
+    """Count a failure, or end an outage. Not in one transaction with anything else: the counts are for people."""
+    if response.fault:
+        now = clock.now()
+        values = {"verifier": verifier.pk, "fault": response.fault, "now": now, "quiet_since": now - _QUIET}
+        db.all_rows(_Sql.failed, values)
+    elif verifier.failures:
+        Verifier.objects.filter(pk=verifier.pk).update(failures=0, fault="", failing_since=None)
 
 
 def _guarded(verifier: Verifier, body: bytes) -> OutsideResponse | None:

@@ -23,6 +23,7 @@ from sponsors.models import (
     MemberSession,
     Policy,
     PolicyVersion,
+    RefusedRequest,
     Sponsor,
     SponsoredCall,
     VoucherSigner,
@@ -44,7 +45,7 @@ from webhooks.services import delivery, endpoints
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SPONSOR = "/sponsor"
-_SECTIONS = ("Overview", "Policies", "Spend", "Funds", "Webhooks", "Access")
+_SECTIONS = ("Overview", "Policies", "Calls", "Spend", "Funds", "Webhooks", "Access")
 _URL = "https://hooks.example.org/relay/sponsors/my-dapp"
 _ENGLISH = Words("en")
 
@@ -94,6 +95,20 @@ def busy(sponsor: Sponsor) -> None:
         rewrite(SponsoredCall.objects.filter(pk=sponsored.pk), hold=call.hold_id, accepted_at=accepted_at)
         if place % 3:
             RelayTransaction.objects.filter(pk=call.pk).update(payload=transfer(contract, 10**17))
+    for place, fault in enumerate(("", "status 404", "none within a second")):
+        RefusedRequest.objects.create(
+            sponsor=sponsor,
+            user=users[place],
+            key=secrets.token_hex(32),
+            rule="sponsor-verifier-unknown" if fault else "sponsor-target",
+            policy=paying.policy.name,
+            server_response=fault,
+            actions=[[contract, "0x760d9bba"], [random_address(), "0x"]][: place + 1],
+            credits=random.randint(100, 400),
+            gas_price_wei=10**9,
+            requests=place + 1,
+            refused_at=now() - timedelta(minutes=place),
+        )
     refused = ["sponsor-limit-user-day"] * 9 + ["sponsor-target"] * 4 + ["sponsor-voucher-missing"]
     refusals.count([(sponsor.slug, rule) for rule in refused], now=now())
 
@@ -325,6 +340,34 @@ def test_the_first_screen_shows_credits_spending_and_refused_calls(browser: Brow
         section(page, "Spend")
         expect(page.get_by_role("table", name="By user, in 30 days").locator("tbody tr")).to_have_count(6)
         expect(page.locator("main")).not_to_contain_text(str(holder.user.profile_address)[2:8])
+
+
+def test_an_owner_sees_single_calls_with_hashes_and_refusals_with_the_response_of_the_server(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        sponsor = owned(holder, page)
+        busy(sponsor)
+        newest = RelayTransaction.objects.get(hold__sponsored=SponsoredCall.objects.latest("accepted_at"))
+        RelayTransaction.objects.filter(pk=newest.pk).update(payload=transfer(random_address(), 1))
+        page.goto(f"{holder.base_url}{SPONSOR}#calls")
+        rows = page.get_by_role("table", name="Newest calls and refusals").locator("tbody tr")
+        expect(rows).to_have_count(SponsoredCall.objects.count() + 3)
+        expect(
+            rows.filter(has_text="Your server gave no valid response: status 404 (2 times)")
+        ).to_have_count(1)
+        expect(rows.filter(has_text="none within a second (3 times)")).to_contain_text("and 1 more")
+        page.locator("[name=kind]").select_option("refused")
+        expect(rows).to_have_count(3)
+        expect(rows.first).to_contain_text("Contract or function not listed")
+        page.locator("[name=kind]").select_option("paid")
+        expect(rows).to_have_count(SponsoredCall.objects.count())
+        link = rows.first.get_by_role("link").last
+        expect(link).to_have_attribute("href", re.compile(f"/tx/{newest.transaction_hash}$"))
+        Member.objects.update(role="manager")
+        page.reload()
+        expect(page.get_by_text("Owners see single calls")).to_be_visible()
+        expect(page.get_by_role("table")).to_have_count(0)
 
 
 def test_the_simulator_shows_the_paying_policy_or_the_refusing_rule(browser: Browser, holder: Holder) -> None:

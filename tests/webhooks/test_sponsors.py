@@ -11,8 +11,9 @@ from django.core import mail
 from django.utils import timezone
 
 from credits.services import entries
-from sponsors.models import Member, Sponsor
-from sponsors.services import funding
+from sponsors.models import Member, Sponsor, Verifier
+from sponsors.rules.policies import OutsideResponse
+from sponsors.services import funding, verifiers
 from tests.factories import UserFactory, make
 from tests.sponsors.sponsorships import make_sponsor
 from tests.staff import browser_of
@@ -98,6 +99,48 @@ def test_a_member_gets_an_e_mail_that_names_the_sponsor(sponsor: Sponsor, member
     assert low.subject.endswith(f"the credits of {sponsor.slug} are low")
     assert f"The sponsor has {alarm - 1} credits. Its alarm is at {alarm}." in low.body
     assert recovered.subject.endswith(f"{sponsor.slug} has enough credits again")
+
+
+def test_owners_get_one_e_mail_for_each_outage_of_their_server(
+    app: App, sponsor: Sponsor, member: User, settings: Any
+) -> None:
+    settings.WEBHOOK_SECRET_KEYS = [secrets.token_urlsafe(32)]
+    owner, url = UserFactory.create(), f"https://{secrets.token_hex(4)}.example.org/pays"
+    Member.objects.create(sponsor=sponsor, user=owner, role="owner")
+    make(NoticeAddress, user=owner, email="owner@example.org", language="de", confirmed_at=timezone.now())
+    verifier = Verifier(sponsor=sponsor, url=url)
+    verifiers.save(verifier, {})
+
+    def fail(times: int, fault: str) -> None:
+        for _ in range(times):
+            verifier.refresh_from_db()
+            verifiers._record(verifier, OutsideResponse(False, fault=fault))
+        for seconds in (5, 10):
+            collection.collect(now=timezone.now() + timedelta(seconds=seconds))
+        notices.send_due(now=timezone.now())
+
+    fail(2, "status 500")
+    assert mail.outbox == []
+    fail(1, "status 404")
+    [told] = mail.outbox
+    assert told.to == ["owner@example.org"]
+    assert told.subject.endswith(f"der Server von {sponsor.slug} antwortet nicht richtig")
+    for part in (url, "status 404", f"{settings.PUBLIC_URL}/sponsor#calls"):
+        assert part in told.body
+    fail(7, "status 404")
+    assert len(mail.outbox) == 1
+
+    # A server that works for a moment and fails again has the same outage for an hour.
+    verifier.refresh_from_db()
+    verifiers._record(verifier, OutsideResponse(True))
+    verifier.refresh_from_db()
+    assert (verifier.failures, verifier.fault, verifier.failing_since) == (0, "", None)
+    fail(3, "status 401")
+    assert len(mail.outbox) == 1
+    Verifier.objects.update(announced_at=timezone.now() - timedelta(minutes=61))
+    fail(1, "status 401")
+    assert len(mail.outbox) == 2
+    assert "status 401" in mail.outbox[1].body
 
 
 def test_without_an_alarm_no_member_is_notified(sponsor: Sponsor, member: User, alarm: int) -> None:

@@ -6,7 +6,7 @@ from django.db.models import Exists, F, OuterRef
 
 from credits.models import CreditEntry, EntrySource, HoldStatus
 from relay.models import RelayTransaction, ReversedSettlement
-from sponsors.models import PolicyVersion, SponsoredCall
+from sponsors.models import PolicyVersion, SponsoredCall, Verifier
 from sponsors.queries.figures import user_reference
 from webhooks.models import Endpoint, Subject
 from webhooks.payloads import Event, sponsors
@@ -25,6 +25,12 @@ def posted_to_sponsors(span: Span) -> list[tuple[int, Event]]:
         for row in rows.order_by("pk")
         if row.account.sponsor is not None
     ]
+
+
+def failing_servers(span: Span) -> list[Verifier]:
+    """Return the sponsors' servers whose outage was announced in the interval, and that still decide."""
+    rows = Verifier.objects.filter(announced_at__gte=span.since, announced_at__lt=span.until, removed_at=None)
+    return list(rows.select_related("sponsor").order_by("pk"))
 
 
 def sponsored_calls(span: Span, audience: Audience) -> list[Subject]:

@@ -175,6 +175,7 @@ def _sponsors(span: Span, audience: Audience) -> int:
     of_members, of_sponsors = levels.sponsors_crossings(now=span.until)
     _write_to(audience, of_members)
     notices.write(of_members)
+    notices.write_outages(sponsors.failing_servers(span))
     posted = sponsors.posted_to_sponsors(span)
     _write(
         (endpoint, event)

@@ -22,6 +22,7 @@ from django.utils import translation
 from credits.services import expiry
 from credits.services.expiry import ExpiringCredits
 from gateway.common.leases import try_lease
+from sponsors.models import Member, Verifier
 from webhooks.models import MessageStatus, Notice, NoticeAddress
 from webhooks.payloads import Event
 from webhooks.services.addresses import confirm_token, stop_token
@@ -34,6 +35,9 @@ _RUN_SECONDS = 30.0
 _PAUSES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1), timedelta(hours=6))
 _KEPT, _WEEK = timedelta(days=30), timedelta(days=7)
 _NO_ADDRESS = "The address is not confirmed, or has changed."
+
+# Where a notice sends its reader, if not to the account page.
+_PLACES = {Notice.Kind.SPONSOR_SERVER.value: "sponsor#calls"}
 
 
 class _Mail(NamedTuple):
@@ -67,6 +71,25 @@ def write_expiries(events: Sequence[Event]) -> None:
         )
         for event in _of_confirmed(events)
         for week in [_week_of(datetime.fromtimestamp(event.data["expiresAt"], UTC))]
+    ]
+    Notice.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def write_outages(servers: Sequence[Verifier]) -> None:
+    """Store one notice of each outage of a sponsor's server for those of its owners who have confirmed an address."""
+    rows = [
+        Notice(
+            user_id=user_id,
+            kind=Notice.Kind.SPONSOR_SERVER,
+            key=f"sponsor-server:{server.pk}:{user_id}:{server.announced_at:%Y%m%d%H%M%S%f}",
+            data={"sponsor": server.sponsor.slug, "url": server.url, "fault": server.fault},
+        )
+        for server in servers
+        for user_id in NoticeAddress.objects.filter(
+            confirmed_at__isnull=False,
+            user__memberships__sponsor=server.sponsor,
+            user__memberships__role=Member.Role.OWNER,
+        ).values_list("user_id", flat=True)
     ]
     Notice.objects.bulk_create(rows, ignore_conflicts=True)
 
@@ -147,7 +170,7 @@ def _mail(notice: Notice, address: NoticeAddress, expiring: list[ExpiringCredits
         "expiring": sum(row.credits for row in expiring),
         "first": expiring[0].expires_at if expiring else None,
         "name": settings.BRAND_NAME,
-        "account": f"{settings.PUBLIC_URL}/account",
+        "account": f"{settings.PUBLIC_URL}/{_PLACES.get(notice.kind, 'account')}",
         "confirm": confirm,
         "stop": stop,
     }

@@ -13,7 +13,7 @@ export const RULES = {
   "sponsor-holding": t("Token or follow missing"),
   "sponsor-holding-unknown": t("Token or follow not readable"),
   "sponsor-verifier": t("Your server refused"),
-  "sponsor-verifier-unknown": t("Your server did not answer"),
+  "sponsor-verifier-unknown": t("Your server gave no valid response"),
   "sponsor-limit-verifier": t("Limit set by your server"),
   "sponsor-not-started": t("Not started yet"),
   "sponsor-ended": t("Ended"),

@@ -87,6 +87,7 @@ start(
   {
     overview: [t("Overview"), section(() => import("./sponsor-overview.js"))],
     policies: [t("Policies"), section(() => import("./sponsor-policies.js"))],
+    calls: [t("Calls"), section(() => import("./sponsor-calls.js"))],
     spend: [t("Spend"), section(() => import("./sponsor-spend.js"))],
     funds: [t("Funds"), section(() => import("./sponsor-funds.js"))],
     webhooks: [t("Webhooks"), section(() => import("./sponsor-webhooks.js"))],

@@ -5,6 +5,7 @@ One statement reads the rows of all, one node request their chain, one transacti
 batch of one. `relay.services.accepting.batching` collects the calls of several threads.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -21,6 +22,7 @@ from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from relay.services.accepting.calls import Step, Story, SubmittedCall
 from sponsors.queries import offers_for
 from sponsors.services import refusals
+from sponsors.services.refusals import Refused
 
 
 class Progress:
@@ -150,11 +152,20 @@ def _read_offers(waiting: Sequence[Progress]) -> None:
 
 
 def count_refusals(calls: Sequence[SubmittedCall]) -> None:
-    """Count the calls that their sponsors, whose offers were just read, do not pay."""
+    """Record the calls that their sponsors, whose offers were just read, do not pay."""
     refused = [
-        (call.offer.slug, call.sponsor_refusal.code) for call in calls if call.offer and call.sponsor_refusal
+        Refused(call.offer.slug, call.sponsor_refusal, _key_of(call), call.bill, call.responses)
+        for call in calls
+        if call.offer and call.sponsor_refusal
     ]
-    refusals.count(refused, now=calls[0].now)
+    refusals.record(refused, now=calls[0].now)
+
+
+def _key_of(call: SubmittedCall) -> str:
+    """Return what a preparation, the call and its repeats have in common."""
+    signed, user_id = call.signed, call.caller.user_id
+    parts = f"{user_id} {signed.key_manager} {signed.relay_nonce} ".encode()
+    return hashlib.sha256(parts + signed.payload).hexdigest()
 
 
 def _accept(waiting: Sequence[Progress]) -> None:

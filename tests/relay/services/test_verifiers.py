@@ -29,7 +29,7 @@ from sponsors.errors import (
     VerifierRefused,
     VerifierUnknown,
 )
-from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Verifier
+from sponsors.models import PolicyVersion, RefusedRequest, Sponsor, SponsoredCall, Verifier
 from sponsors.rules.policies import OutsideResponse, Verification
 from sponsors.services import verifiers
 from sponsors.services.paying import SponsorChoice
@@ -204,9 +204,41 @@ def test_a_refusal_says_what_the_verifier_gave(
     with refused(VerifierUnknown) as refusal:
         execute_sponsored(newcomer, call, sponsor)
     assert refusal.value.detail.endswith(f"no valid response: {shown}")
+    stored = RefusedRequest.objects.get()
+    assert (stored.rule, stored.server_response + ".") == ("sponsor-verifier-unknown", shown)
     # Nothing of it is kept: once the server is repaired, the same call is paid.
     server.answer = says({"pay": True})
     assert execute_sponsored(newcomer, call, sponsor)
+
+
+@pytest.mark.django_db
+def test_three_failures_in_a_row_are_one_outage_which_a_valid_response_ends(
+    server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
+) -> None:
+    sponsor, _, _ = make_verified(server)
+    call, begins = new_call(), timezone.now()
+    for number in (1, 2, 3):
+        server.answer = says({}, 500 + number)
+        with refused(VerifierUnknown):
+            execute_sponsored(newcomer, call, sponsor)
+        failing = Verifier.objects.get()
+        assert (failing.failures, failing.fault) == (number, f"status {500 + number}")
+        assert failing.failing_since is not None
+        assert begins <= failing.failing_since <= timezone.now()
+        assert (failing.announced_at is not None) is (number == 3)
+    # The circuit breaker is open now: the server is not asked, and the refusal says why.
+    with refused(VerifierUnknown) as refusal:
+        execute_sponsored(newcomer, call, sponsor)
+    assert refusal.value.detail.endswith("no valid response: not asked yet again, after status 503.")
+    assert RefusedRequest.objects.get().requests == 4
+    assert len(server.questions) == Verifier.objects.get().failures == 3
+
+    verifiers._guard_of.cache_clear()
+    server.answer = says({"pay": True})
+    execute_sponsored(newcomer, call, sponsor)
+    ended = Verifier.objects.get()
+    assert (ended.failures, ended.fault, ended.failing_since) == (0, "", None)
+    assert ended.announced_at == failing.announced_at
 
 
 @pytest.mark.django_db

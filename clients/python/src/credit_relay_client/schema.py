@@ -334,6 +334,13 @@ class CallWarning(TypedDict):
     detail: str
 
 
+class Called(TypedDict):
+    """A contract and function that a call calls."""
+
+    contract: str
+    function: str
+
+
 class CancelRequest(TypedDict):
     """How to end the subscription."""
 
@@ -1365,6 +1372,24 @@ class SpentOnUser(TypedDict):
     user: str
     credits: int
     calls: int
+
+
+class SponsorCall(TypedDict):
+    """A call that the sponsor paid, or did not pay."""
+
+    at: str
+    actions: "list[Called]"
+    policy: str
+    credits: int
+    transactionHash: str | None
+    status: "StatusEnum | None"
+    rule: str | None
+    serverResponse: str
+    requests: int
+
+
+class SponsorCalls(TypedDict):
+    calls: "list[SponsorCall]"
 
 
 SponsorFallbackEnum: TypeAlias = Literal["user"]

@@ -141,6 +141,12 @@ def test_owners_get_one_e_mail_for_each_outage_of_their_server(
     fail(1, "status 401")
     assert len(mail.outbox) == 2
     assert "status 401" in mail.outbox[1].body
+    # However long an outage lasts, it is announced once.
+    Verifier.objects.update(
+        failing_since=timezone.now() - timedelta(days=3), announced_at=timezone.now() - timedelta(days=2)
+    )
+    fail(2, "status 401")
+    assert len(mail.outbox) == 2
 
 
 def test_without_an_alarm_no_member_is_notified(sponsor: Sponsor, member: User, alarm: int) -> None:

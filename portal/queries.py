@@ -46,8 +46,8 @@ class SponsorRequest:
     """
     A call that a sponsor paid, or did not pay.
 
-    A paid one has a status, and the transaction's hash until its account is deleted. A refused one has the `rule`, and what the sponsor's server gave
-    instead of a valid response. `actions` is empty if the payload does not decode.
+    A paid one has a status, and the transaction's hash until its account is deleted. A refused one has the `rule`, and
+    what the sponsor's server gave instead of a valid response. `actions` is empty if the payload does not decode.
     """
 
     at: datetime

@@ -3,10 +3,12 @@ What a sponsor's members see of calls.
 
 GET /api/sponsors/{name}/contracts: the spend by contract.
 GET /api/sponsors/{name}/calls: the newest calls and refusals, for owners.
+POST /api/sponsors/{name}/preview: how many of the newest calls a draft of terms would have paid.
 """
 
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -14,16 +16,22 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.common import clock
-from gateway.common.errors import InvalidRequest
+from gateway.common.db import reading_from_replica
+from gateway.common.errors import InvalidRequest, WrongChecksum
 from gateway.common.http import PRIVATE
-from gateway.common.problems import problem_responses
+from gateway.common.problems import BODY_ERRORS, problem_responses
 from gateway.web.serializers import rendered
 from portal.queries import MOST_CONTRACTS, MOST_REQUESTS, contracts_of, requests_of
+from portal.queries.previews import MOST_CALLS, preview_of
 from relay.models import RelayStatus
 from sponsors.api.access import FAULTS, SponsorViewSet
 from sponsors.api.figures import DAYS, days_in
+from sponsors.api.terms import TermsRequestSerializer
+from sponsors.errors import TermsRefused
+from sponsors.models import PolicyVersion
 from sponsors.queries.figures import since_of
 from sponsors.rules.calls import Action
+from sponsors.rules.preview import ASSUMED
 from sponsors.rules.rights import Right
 from sponsors.services.refusals import MOST_KEPT
 
@@ -129,3 +137,70 @@ class SponsorCallViewSet(SponsorViewSet):
             raise serializers.ValidationError({"kind": ["Send paid or refused."]})
         rows = requests_of(self.access.sponsor, paid=kind != "refused", refused=kind != "paid")
         return Response(rendered(SponsorCallsSerializer, {"calls": rows}), headers=PRIVATE)
+
+
+class PreviewRefusalSerializer(serializers.Serializer[Any]):
+    rule = serializers.CharField(help_text="The code of the problem.")
+    calls = serializers.IntegerField()
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    """What the terms would have done with past calls, had they begun with the first of them."""
+
+    of = serializers.ChoiceField(
+        choices=["own", "public"],
+        source="of_calls",
+        help_text="`own`: the newest calls that the sponsor paid, or refused to callers who named it. Without any, "
+        "`public`: the newest executed calls to the contracts of the terms.",
+    )
+    calls = serializers.IntegerField(help_text=f"How many there are, at most {MOST_CALLS}.")
+    paid = serializers.IntegerField(help_text="How many of them the terms would have paid.")
+    credits = serializers.IntegerField(
+        help_text="The sponsor's part of what these calls cost. A call that was refused counts with its highest cost."
+    )
+    undecided = serializers.IntegerField(
+        help_text="How many depend on when their profiles signed in here, which only their own sponsor may learn."
+    )
+    assumed = serializers.BooleanField(
+        help_text="Whether the preview assumes that each call has a voucher, or each profile the token or the follow."
+    )
+    refusals = PreviewRefusalSerializer(many=True, help_text="The most frequent first.")
+
+
+class PreviewViewSet(SponsorViewSet):
+    writes = Right.SIMULATE
+
+    @extend_schema(
+        operation_id="previewSponsorTerms",
+        tags=["sponsors"],
+        summary="Preview terms over the newest calls",
+        description="Applies a draft of terms to past calls, in order and as if it had begun with the first of them: "
+        "limits begin unused, and new profiles are those since then. The sponsor's other policies, its budget and its "
+        "balance do not count. Nothing is stored.",
+        request=TermsRequestSerializer,
+        responses={
+            200: PreviewSerializer,
+            **problem_responses(*BODY_ERRORS, WrongChecksum, TermsRefused, *FAULTS),
+        },
+    )
+    @action(detail=False, methods=["post"], url_path="preview")
+    def preview(self, request: Request, name: str) -> Response:
+        draft = PolicyVersion(**TermsRequestSerializer.terms_in(request.data))
+        try:
+            draft.clean()
+            with reading_from_replica():
+                previewed = preview_of(self.access.sponsor, draft)
+        except (ValidationError, ValueError) as error:
+            text = " ".join(error.messages) if isinstance(error, ValidationError) else f"{error}."
+            raise TermsRefused(text) from error
+        outcome = previewed.outcome
+        body = {
+            "of_calls": previewed.calls,
+            "calls": outcome.calls,
+            "paid": outcome.paid,
+            "credits": outcome.credits,
+            "undecided": outcome.undecided,
+            "assumed": draft.profiles in ASSUMED,
+            "refusals": [{"rule": rule, "calls": calls} for rule, calls in outcome.refusals.most_common()],
+        }
+        return Response(rendered(PreviewSerializer, body), headers=PRIVATE)

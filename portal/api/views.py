@@ -34,7 +34,7 @@ from portal.api.serializers import (
     ServiceResponseSerializer,
     dashboard_members,
 )
-from portal.api.sponsors import SponsorCallViewSet, SponsorContractViewSet
+from portal.api.sponsors import PreviewViewSet, SponsorCallViewSet, SponsorContractViewSet
 from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of, relayer_url
 from relay.models import RelayTransaction
 from relay.queries.chains import chain_states
@@ -227,4 +227,5 @@ router.register("api/user/earnings", EarningViewSet, basename="earnings")
 router.register("api/user/transactions", TransactionViewSet, basename="transactions")
 router.register(SPONSOR_PATH, SponsorContractViewSet, basename="sponsor-contracts")
 router.register(SPONSOR_PATH, SponsorCallViewSet, basename="sponsor-calls")
+router.register(SPONSOR_PATH, PreviewViewSet, basename="sponsor-preview")
 urlpatterns = router.urls

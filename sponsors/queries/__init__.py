@@ -7,8 +7,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from django.core.serializers.json import DjangoJSONEncoder
+
 from gateway.common import db
 from gateway.common.statements import Statements
+from sponsors import models
 from sponsors.errors import SponsorBudgetUsed, SponsorWithoutCredits
 from sponsors.models import Sponsor, UsedVoucher, VoucherSigner
 from sponsors.rules.policies import Budget, Holding, Limits, PolicyVersion, Profiles, Target, Usage
@@ -130,6 +133,18 @@ def _version(text: str) -> PolicyVersion:
         ends_at=_time(row["ends_at"]),
         share_percent=row["share_percent"],
     )
+
+
+def rules_of(draft: models.PolicyVersion) -> PolicyVersion:
+    """
+    Return the terms of a version that need not be stored.
+
+    Raises:
+        ValueError: the terms contradict each other.
+    """
+    names = [each.attname for each in models.PolicyVersion._meta.concrete_fields]
+    row = {name: getattr(draft, name) for name in names} | {"id": 0, "policy": "draft", "created_at": None}
+    return _version.__wrapped__(json.dumps(row, cls=DjangoJSONEncoder))
 
 
 def _budget(text: str | None) -> Sequence[Budget]:

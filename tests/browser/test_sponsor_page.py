@@ -307,6 +307,59 @@ def test_an_owner_writes_each_template_and_switches_policies(browser: Browser, h
         assert violations(page) == []
 
 
+@pytest.mark.parametrize(
+    ("size", "language"),
+    [pytest.param(DESKTOP, "en", id="desktop-en"), pytest.param(PHONE, "de", id="phone-de")],
+)
+def test_an_owner_previews_a_draft_over_the_newest_calls(
+    browser: Browser, holder: Holder, pictures: Path | None, size: ViewportSize, language: str
+) -> None:
+    words = Words(language)
+    with window_of(browser, holder, size=size, locale=language) as page:
+        sponsor = owned(holder, page)
+        Sponsor.objects.filter(pk=sponsor.pk).update(day_credits=50_000, month_credits=50_000)
+        page.goto(f"{holder.base_url}{SPONSOR}#policies")
+        preview = page.get_by_role("button", name=words("Preview"))
+        preview.click()
+        expect(
+            page.get_by_text(
+                words("Neither you nor others have calls over which these terms can be previewed.")
+            )
+        ).to_be_visible()
+        busy(sponsor)
+        RelayTransaction.objects.filter(payload=b"").update(payload=transfer(random_address(), 1))
+        paid, cheap = SponsoredCall.objects.count(), random.randint(100, 300)
+        page.locator("[name=callCredits]").fill("0")
+        preview.click()
+        expect(page.get_by_text(words("Enter whole numbers above 0."))).to_be_visible()
+        page.locator("[name=template]").select_option("vouchers")
+        page.locator("[name=signer]").fill(random_address())
+        page.locator("[name=callCredits]").fill(str(cheap))
+        preview.click()
+        costs = [
+            hold.amount + call.hold.amount
+            for call in SponsoredCall.objects.all()
+            for hold in [call.sponsor_hold]
+        ]
+        costs += RefusedRequest.objects.values_list("credits", flat=True)
+        fits = sum(cost <= cheap for cost in costs)
+        notice = page.locator(".notice strong")
+        expect(notice).to_contain_text(str(paid + 3))
+        assert re.findall(r"\d+", notice.inner_text())[:2] == [str(paid + 3), str(fits)]
+        expect(page.get_by_role("link", name=words("Limit per call"))).to_be_visible()
+        expect(
+            page.get_by_text(
+                words(
+                    "The preview assumes that each call has a voucher, or each profile the token or the follow."
+                )
+            )
+        ).to_be_visible()
+        assert Policy.objects.filter(sponsor=sponsor).count() == 2
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        keep(page, pictures, f"preview-{language}-{size['width']}")
+
+
 def test_a_person_without_a_sponsor_is_sent_to_the_operator_where_only_staff_open_them(
     browser: Browser, holder: Holder, settings: Any
 ) -> None:

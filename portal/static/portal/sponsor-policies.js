@@ -12,6 +12,7 @@ import {
   quiet,
   table,
 } from "./dom.js";
+import { withPreview } from "./sponsor-preview.js";
 import { saveTerms, termsFault, termsFields } from "./sponsor-terms.js";
 import { RULES } from "./sponsor-words.js";
 import { credits, date, dateTime, lasting, number, percent, t, tn } from "./text.js";
@@ -84,9 +85,12 @@ function change(context) {
   };
   return panel(
     t("Add or change a policy"),
-    form(
-      { button: t("Save the terms"), checks: termsFault, action: save, report: context.report },
-      ...termsFields({ named: true }),
+    ...withPreview(
+      form(
+        { button: t("Save the terms"), checks: termsFault, action: save, report: context.report },
+        ...termsFields({ named: true }),
+      ),
+      context,
     ),
     quiet(
       h("a", { href: "/docs/sponsors#open-one" }, t("All terms that a policy can have, for your server")),

@@ -114,13 +114,19 @@ export function termsFault(values) {
   return TEMPLATES[template].fault(values) || null;
 }
 
-/** Store the values as terms; a key for vouchers is added first. */
-export async function saveTerms(values, { session, path }) {
-  const { template, callCredits, campaignCredits, policy = template, signer } = values;
-  if (signer) await session.post(`${path}/signers`, { address: signer.trim() });
-  await session.put(`${path}/policies/${policy}`, {
+/** The values as the terms of a policy. */
+export function termsOf(values) {
+  const { template, callCredits, campaignCredits } = values;
+  return {
     ...TEMPLATES[template].terms(values),
     callCredits: Number(callCredits),
     campaignCredits: campaignCredits ? Number(campaignCredits) : null,
-  });
+  };
+}
+
+/** Store the values as terms; a key for vouchers is added first. */
+export async function saveTerms(values, { session, path }) {
+  const { template, policy = template, signer } = values;
+  if (signer) await session.post(`${path}/signers`, { address: signer.trim() });
+  await session.put(`${path}/policies/${policy}`, termsOf(values));
 }

@@ -917,6 +917,9 @@ class NoticeEmailResponse(TypedDict):
     isAvailable: bool
 
 
+OfEnum: TypeAlias = Literal["own", "public"]
+
+
 class OpeningRequest(TypedDict):
     """A new sponsor."""
 
@@ -1090,6 +1093,23 @@ class PreparedSponsor(TypedDict):
     policy: str
     credits: int
     userCredits: int
+
+
+class Preview(TypedDict):
+    """What the terms would have done with past calls, had they begun with the first of them."""
+
+    of: "OfEnum"
+    calls: int
+    paid: int
+    credits: int
+    undecided: int
+    assumed: bool
+    refusals: "list[PreviewRefusal]"
+
+
+class PreviewRefusal(TypedDict):
+    rule: str
+    calls: int
 
 
 class Problem(TypedDict):

@@ -278,7 +278,7 @@ class TooManyKeys(DomainError):
 
 
 class SelfServiceOff(DomainError):
-    """Nobody can open a sponsor alone here. Ask the operator to open one for you."""
+    """On this service only the operator opens sponsors. Ask the operator to open one for you."""
 
     code, title, status = "sponsor-self-service-off", "Sponsors are opened by the operator", 403
 

@@ -67,7 +67,8 @@ class OverviewSerializer(serializers.Serializer[Any]):
     )
     dailyUse = serializers.IntegerField(help_text="Credits per day, averaged over the last 14 days.")
     daysLeft = serializers.IntegerField(
-        allow_null=True, help_text="For how many whole days the credits last at this rate; null without use."
+        allow_null=True,
+        help_text="For how many whole days the credits last at this rate; null without a week of use.",
     )
 
 

@@ -26,23 +26,33 @@ class _Sql(Statements, file=__file__):
     budget: str
 
 
+# Some days of use say little about the next ones.
+_USE_TO_TELL = timedelta(days=7)
+
+
 class BurnRate(NamedTuple):
-    """Recent credits per day, and for how many whole days the available credits last; None without recent use."""
+    """
+    Recent credits per day, and for how many whole days the available credits last.
+
+    The latter is None without recent use, and until a week after the first charge of the period.
+    """
 
     daily_use: int
     days_left: int | None
 
 
 def burn_rate_of(sponsor: Sponsor, *, now: datetime) -> BurnRate:
-    """Return the sponsor's burn rate, computed in the same way as a user's."""
+    """Return the sponsor's burn rate, whose use is computed in the same way as a user's."""
     charges = CreditEntry.objects.filter(
         account__sponsor=sponsor, source__in=_CHARGES, created_at__gte=now - USE_PERIOD
     )
     sums = charges.aggregate(sum=Sum("amount"), first=Min("created_at"))
-    use = 0
-    if sums["first"] is not None:
-        use = daily_use(charged=-sums["sum"], since_first=now - sums["first"])
-    return BurnRate(use, days_left(available=sponsor.credit_account.available, use=use))
+    if sums["first"] is None:
+        return BurnRate(0, None)
+    since_first = now - sums["first"]
+    use = daily_use(charged=-sums["sum"], since_first=since_first)
+    lasts = days_left(available=sponsor.credit_account.available, use=use)
+    return BurnRate(use, lasts if since_first >= _USE_TO_TELL else None)
 
 
 def budget_of(sponsor: Sponsor, *, now: datetime) -> list[Budget]:

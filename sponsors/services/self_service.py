@@ -5,8 +5,8 @@ Such a sponsor has a budget of a day and of a month, which `sponsors_pay` enforc
 terms. So its owners may write terms and name signers of vouchers without staff. A larger budget takes two members of
 staff (`sponsors.services.budgets`).
 
-What is left behind is frozen, so that nothing is paid for which nobody answers: sponsors of a person who is banned, and
-those whose last owner has deleted the account.
+No sponsor pays without a person who answers for it: the service freezes those of a person who is banned, and those
+whose last owner has deleted the account.
 """
 
 from collections.abc import Mapping

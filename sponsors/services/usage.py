@@ -1,4 +1,4 @@
-"""Corrects the usage of policies after somebody has changed it past the service."""
+"""Corrects the usage of policies after a person with access to the database has changed it."""
 
 from django.db import transaction
 

@@ -63,7 +63,12 @@ const shownIn = ({ used, limit, resets }) => ({
 });
 
 function lasts(daysLeft, use) {
-  if (daysLeft === null) return t("This sponsor paid for no call in the last 14 days.");
+  if (daysLeft === null)
+    return use > 0
+      ? t("{use} a day so far. After a week of use, this page shows how long they last.", {
+          use: credits(use),
+        })
+      : t("This sponsor paid for no call in the last 14 days.");
   return daysLeft > 0
     ? tn(
         "At {use} a day they last about {count} day.",

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.fields import checksum
 from relay.models import RelayTransaction
 from sponsors.models import RefusalCount, Sponsor
+from tests.database import rewrite
 from tests.relay.api.conftest import ApiResponse, Wallet, execute_body, wallet_of
 from tests.relay.conftest import Settle
 from tests.relay.sponsoring import account_of
@@ -77,7 +79,8 @@ def test_figures_and_files_tie_to_the_ledger_to_the_credit(
     cost = RelayTransaction.objects.get().real_cost
     overview = read("overview").body
     assert (overview["balance"], overview["available"]) == (100_000 - cost, 100_000 - cost)
-    assert (overview["dailyUse"], overview["daysLeft"]) == (cost, (100_000 - cost) // cost)
+    # A day of use does not tell how long the credits last.
+    assert (overview["dailyUse"], overview["daysLeft"]) == (cost, None)
     [shown] = read("policies").body["policies"]
     assert (shown["name"], shown["terms"]["campaignCredits"]) == (policy.name, 90_000)
     assert (shown["use"]["credits"], shown["use"]["calls"]) == (cost, 1)
@@ -95,6 +98,26 @@ def test_figures_and_files_tie_to_the_ledger_to_the_credit(
     assert (int(call["heldCredits"]), call["policy"], call["version"]) == (held, policy.name, "1")
     assert call["user"] == spend["users"][0]["user"]
     assert profile.profile_address.lower() not in f"{spend} {entries} {call}".lower()
+
+
+@pytest.mark.parametrize(("hours", "is_told"), [(7 * 24 - 1, False), (7 * 24 + 1, True)])
+def test_a_week_of_use_tells_how_long_the_credits_last(
+    wallet: Wallet,
+    new_call: Callable[..., RelayCall],
+    sponsor: Sponsor,
+    settle: Settle,
+    read: Callable[..., ApiResponse],
+    hours: int,
+    is_told: bool,
+) -> None:
+    make_policy(sponsor)
+    wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
+    assert settle() == 1
+    charges = CreditEntry.objects.filter(account__sponsor=sponsor, amount__lt=0)
+    rewrite(charges, created_at=timezone.now() - timedelta(hours=hours))
+    overview = read("overview").body
+    assert overview["dailyUse"] > 0
+    assert overview["daysLeft"] == (overview["available"] // overview["dailyUse"] if is_told else None)
 
 
 @pytest.mark.parametrize("is_batch", [False, True])

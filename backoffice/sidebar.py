@@ -27,13 +27,7 @@ _OF_ROLES: dict[str, _Groups] = {
     "finance": {
         "Accounting": ("books", "accounting.Month", "accounting.CoinRate", "credits.CreditEntry"),
         "Payments": ("payments.Payout", "payments.Refund", "payments.Clawback", "sponsors.Sponsor"),
-        "Prices": (
-            "payments.PayoutRate",
-            "relay.CreditPrice",
-            "payments.CreditPack",
-            "rewards.Badge",
-            "checkin.DropTable",
-        ),
+        "Prices": ("payments.PayoutRate", "relay.CreditPrice", "payments.CreditPack", "rewards.Badge"),
         "Work": ("gateway_admin.ApprovalRequest",),
     },
     "operations": {

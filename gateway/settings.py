@@ -470,7 +470,7 @@ RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
 # gets more than a quarter of the block's gas limit.
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=5_000_000, minimum=21_000)
 RELAY_MAX_GAS_UNTRUSTED = 500_000
-RELAY_DEPLOYMENT_MAX_GAS = env.integer("RELAY_DEPLOYMENT_MAX_GAS", default=0)
+RELAY_DEPLOYMENT_MAX_GAS = env.integer("RELAY_DEPLOYMENT_MAX_GAS", default=1_500_000)
 # Nodes refuse transactions above 128 KiB.
 RELAY_MAX_PAYLOAD_BYTES = 32_768
 # The lowest and the highest max fee per gas that the service signs.
@@ -544,6 +544,9 @@ SPONSOR_SELF_SERVICE_MONTH_CREDITS = env.integer(
 )
 # Every change of terms or of a signer of vouchers stores a row that stays.
 SPONSOR_TERMS_RATE = "100/day"
+# Requests for new profiles by one API key; each costs some node reads.
+SPONSOR_CREATE_RATE = "300/minute"
+SPONSOR_REGISTRATIONS_PER_DAY = env.integer("SPONSOR_REGISTRATIONS_PER_DAY", default=1_000, minimum=0)
 
 # ------------ Webhooks to wallet apps, and the ledger's signed roots -----------------------------------------
 

@@ -12,6 +12,7 @@ from eth_utils.abi import function_signature_to_4byte_selector
 
 from gateway.chain.functions import WELL_KNOWN
 from gateway.common.fields import checksum
+from signer.deployments import DEPLOY
 
 _WORD, _ADDRESS_BYTES = 32, 20
 # The number of actions named in a batch. Batches inside batches are not decoded.
@@ -24,11 +25,11 @@ class Action:
     One thing that a call does.
 
     `send` moves the chain's currency, `call` calls `method` of the contract `to`, `write` sets data keys of the
-    profile, `deploy` creates a contract, `manage` calls `method` of the profile itself. `method` is empty if the
-    name is unknown. `recipient` is the address that the method names as receiver.
+    profile, `deploy` creates a contract, `manage` calls `method` of the profile itself, `create` creates the profile.
+    `method` is empty if the name is unknown. `recipient` is the address that the method names as receiver.
     """
 
-    action: Literal["send", "call", "write", "deploy", "manage"]
+    action: Literal["send", "call", "write", "deploy", "manage", "create"]
     to: str | None = None
     value_wei: int = 0
     method: str = ""
@@ -74,6 +75,8 @@ def actions_of(payload: bytes) -> list[Action]:
             return list(_batch(body))
     except _Malformed:
         return [Action("manage")]
+    if selector == DEPLOY:
+        return [Action("create")]
     if selector in (_SET_DATA, _SET_DATA_BATCH):
         return [Action("write")]
     known = _KNOWN.get(selector)

@@ -58,6 +58,74 @@ class RelayNonceTaken(DomainError):
         super().__init__(f"Another call with nonce {nonce} is in progress or executed.", nonce=str(nonce))
 
 
+class CreationOff(DomainError):
+    """The operator of the service has switched the creation of profiles off."""
+
+    code, title, status = "profile-creation-off", "The service creates no profiles", 403
+
+
+class DeploymentRefused(DomainError):
+    """
+    The chain's factory would refuse the deployment, is missing, or would need more gas than `maximum`.
+
+    Nothing was sent. With a salt and data of your own, compare them with those of LSP-23.
+    """
+
+    code, title, status = "deployment-refused", "The profile cannot be deployed", 422
+
+
+class CreationKeyUsed(DomainError):
+    """The `Idempotency-Key` was used for another profile. Use a new key for each profile."""
+
+    code, title, status = "creation-key-used", "The key was used for another profile", 409
+
+
+class CopyAtHome(DomainError):
+    """The profile exists on the home chain (`homeChainId`). Name another chain as `chainId`."""
+
+    code, title, status = "copy-at-home", "The home chain has the profile already", 422
+
+
+class FirstDeploymentUnknown(DomainError):
+    """
+    The service does not know with which data the profile was deployed first, or the data that were sent are others.
+
+    Send `salt` and `postDeploymentCallData` of the first deployment. A wallet keeps them in the profile's backup
+    (LSP-30), and the event `DeployedERC1167Proxies` of LSP-23's factory on the home chain has them.
+    """
+
+    code, title, status = "first-deployment-unknown", "The first deployment is not known", 422
+
+
+class CopyUnsafe(DomainError):
+    """
+    The copy would give `controllers` permissions that the home chain no longer gives them, or that nobody has.
+
+    A copy begins with the controllers of the first deployment. One that was removed at home, for example after a theft,
+    would control the copy. Give it its permissions at home again if you trust it; otherwise use no copy.
+    """
+
+    code, title, status = "copy-unsafe", "The copy would belong to removed controllers", 409
+
+
+class ProfileNotRequested(DomainError):
+    """The sponsor has not requested a profile of this address."""
+
+    code, title, status = "profile-not-requested", "No such profile of the sponsor", 404
+
+
+class ProfileNotThere(DomainError):
+    """There is no Universal Profile with a key manager at this address on the home chain."""
+
+    code, title, status = "profile-not-there", "No profile at this address", 422
+
+
+class RegistrationsUsed(DomainError):
+    """The sponsor has registered as many profiles in 24 hours as the operator allows, `limit`."""
+
+    code, title, status, retryable = "registrations-used", "No more registrations today", 429, True
+
+
 class ValidityTooShort(DomainError):
     """
     The call expires before it could be mined. Sign with a later end, at least `minimumSeconds` from now.

@@ -59,7 +59,7 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
         transfer_wei=4 * read.number("RELAY_TOP_UP_BELOW_WEI", 5 * 10**16),
         transfers_per_day_wei=read.number("RELAY_TOP_UP_DAILY_WEI", 5 * 10**18),
         deploys=DeploymentLimits(
-            max_gas=read.number("RELAY_DEPLOYMENT_MAX_GAS", 0),
+            max_gas=read.number("RELAY_DEPLOYMENT_MAX_GAS", 1_500_000),
             profiles=[name.lower() for name in profiles],
             key_managers=[name.lower() for name in key_managers],
         ),

@@ -33,6 +33,12 @@ class NoPolicy(PolicyRefused):
     code, title, status = "sponsor-no-policy", "The sponsor pays for no calls", 403
 
 
+class PurposeNotSponsored(PolicyRefused):
+    """The policy pays for calls only, or for new profiles only."""
+
+    code, title, status = "sponsor-purpose", "The sponsor does not pay for this", 403
+
+
 class TargetNotSponsored(PolicyRefused):
     """The call reaches a contract or a function that the policy does not list, perhaps inside a batch."""
 
@@ -159,6 +165,18 @@ class WindowLimit(PolicyRefused):
         "The sponsor's credits for this time window are used up",
         402,
     )
+
+
+class WindowCallsLimit(PolicyRefused):
+    """The number of calls or new profiles that the policy pays for in a period is used up. Retry at `resets`."""
+
+    code, title, status = "sponsor-limit-window-calls", "The sponsor's number for now is used up", 402
+
+
+class CampaignCallsLimit(PolicyRefused):
+    """The number of calls or new profiles that the policy pays for in all is used up."""
+
+    code, title, status = "sponsor-limit-campaign-calls", "The sponsor's number is used up", 402
 
 
 class CampaignLimit(PolicyRefused):

@@ -1,5 +1,5 @@
 -- Where a call counts: the parts of its policy's usage, with what its version allows there and the rule that refuses
--- more. A part without a user counts all users, and one that begins in 1970 counts all time.
+-- more credits. A part without a user counts all users, and one that begins in 1970 counts all time.
 CREATE OR REPLACE FUNCTION sponsors_parts_of(of_version bigint, of_user bigint, at timestamptz) RETURNS TABLE (
     policy_id bigint, scope text, user_number bigint, begins timestamptz, most_credits bigint, most_calls bigint,
     rule text, place integer
@@ -9,8 +9,8 @@ CREATE OR REPLACE FUNCTION sponsors_parts_of(of_version bigint, of_user bigint, 
         ('user', of_user, 'epoch'::timestamptz, version.user_credits, version.user_calls, 'sponsor-limit-user-total', 1),
         ('user-day', of_user, date_trunc('day', at, 'UTC'), version.user_day_credits, NULL, 'sponsor-limit-user-day', 2),
         ('window', 0, to_timestamp(floor(extract(epoch FROM at) / version.window_seconds) * version.window_seconds),
-         version.window_credits, NULL, 'sponsor-limit-window', 3),
-        ('campaign', 0, 'epoch', version.campaign_credits, NULL, 'sponsor-limit-campaign', 4)
+         version.window_credits, version.window_calls, 'sponsor-limit-window', 3),
+        ('campaign', 0, 'epoch', version.campaign_credits, version.campaign_calls, 'sponsor-limit-campaign', 4)
     ) AS part (scope, user_number, begins, most_credits, most_calls, rule, place)
     WHERE version.id = of_version AND (part.scope <> 'window' OR version.window_seconds IS NOT NULL)
 $$;
@@ -28,7 +28,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
     WITH locked AS (
         SELECT usage.id, part.place,
-               CASE WHEN usage.calls + 1 > part.most_calls THEN 'sponsor-limit-user-calls'
+               CASE WHEN usage.calls + 1 > part.most_calls THEN 'sponsor-limit-' || part.scope || '-calls'
                     WHEN usage.credits + new_credits > part.most_credits THEN part.rule END AS rule
         FROM sponsors_parts_of(of_version, of_user, at) AS part
         JOIN sponsors_usage AS usage ON usage.policy_id = part.policy_id AND usage.scope = part.scope

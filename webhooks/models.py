@@ -43,10 +43,17 @@ class EventType(models.TextChoices):
     SPONSOR_POSTED = "sponsor.posted", "sponsor.posted"
     SPONSOR_CALL_SETTLED = "sponsor.call-settled", "sponsor.call-settled"
     SPONSOR_CALL_REOPENED = "sponsor.call-reopened", "sponsor.call-reopened"
+    SPONSOR_PROFILE_CREATED = "sponsor.profile-created", "sponsor.profile-created"
+    SPONSOR_PROFILE_FAILED = "sponsor.profile-failed", "sponsor.profile-failed"
     TEST = "webhook.test", "webhook.test"
 
 
-OF_SPONSORED_CALLS = (EventType.SPONSOR_CALL_SETTLED, EventType.SPONSOR_CALL_REOPENED)
+OF_SPONSORED_CALLS = (
+    EventType.SPONSOR_CALL_SETTLED,
+    EventType.SPONSOR_CALL_REOPENED,
+    EventType.SPONSOR_PROFILE_CREATED,
+    EventType.SPONSOR_PROFILE_FAILED,
+)
 # Endpoints of wallet apps cannot subscribe to these: staff send tests, and the others are for sponsors' endpoints.
 _NOT_OFFERED = {EventType.TEST, EventType.SPONSOR_POSTED, *OF_SPONSORED_CALLS}
 OFFERED = [(value, label) for value, label in EventType.choices if value not in _NOT_OFFERED]

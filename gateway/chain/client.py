@@ -27,9 +27,10 @@ from gateway.chain.node import CHAIN_ID, Node, Result
 from gateway.chain.node_checks import NodeChecks
 from gateway.chain.nodes import ANY_CHAIN, CHECK_SECONDS, NodeLimits, Nodes
 from gateway.chain.quorum import agreed_outcome, agreed_view
-from gateway.chain.relay_states import READ_GAS, RelayStateReader
+from gateway.chain.relay_states import RelayStateReader
 from gateway.chain.rpc import Call, OversizedError, RpcError
 from gateway.chain.types import (
+    READ_GAS,
     ChainClient,
     ChainView,
     Finality,
@@ -119,8 +120,8 @@ class JsonRpcChainClient(Web3Reads):
         values = self._read(*(_permissions(profile, controller) for controller in controllers))
         return [contracts.decode_permissions(value) for value in values]
 
-    def read_view(self, *, contract: str, calldata: bytes) -> bytes:
-        (returned,) = self._read(_call(contract, calldata))
+    def read_view(self, *, contract: str, calldata: bytes, gas: int = READ_GAS) -> bytes:
+        (returned,) = self._read(_call(contract, calldata, gas=gas))
         return bytes(returned)
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:

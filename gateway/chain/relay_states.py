@@ -27,13 +27,11 @@ from gateway.chain.rpc import (
     OversizedError,
     RpcError,
 )
-from gateway.chain.types import Head, RelayQuery, RelayState, Trial
+from gateway.chain.types import READ_GAS, Head, RelayQuery, RelayState, Trial
 from signer.contracts import implementation_of
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
-# The maximum gas of each read, because callers choose the contract.
-READ_GAS = 500_000
 _UNKNOWN_METHOD = frozenset({METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED, INVALID_PARAMS})
 _NOT_TRIED = Trial(gas_limit=None)
 # How long to use the older methods after a node has reported a missing method.

@@ -17,6 +17,9 @@ from gateway.chain.l1_fees import L1Prices
 
 _WEI_PER_COIN = 10**18
 
+# The maximum gas of a read, because callers choose the contract.
+READ_GAS = 500_000
+
 
 @dataclass(frozen=True, slots=True)
 class Finality:
@@ -431,8 +434,8 @@ class ChainClient(Protocol):
         """Return the value of a data key (ERC-725Y); empty if the profile has none."""
         ...
 
-    def read_view(self, *, contract: str, calldata: bytes) -> bytes:
-        """Return the contract's return data at the newest block; empty if it reverts or is not a contract."""
+    def read_view(self, *, contract: str, calldata: bytes, gas: int = READ_GAS) -> bytes:
+        """Return what the contract returns at the newest block; empty if it reverts or is not a contract."""
         ...
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:

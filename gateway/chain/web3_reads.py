@@ -31,10 +31,9 @@ from gateway.chain.contracts import CONTRACT_ABI, PERMISSIONS_VERIFIED_TOPIC
 from gateway.chain.node import Node
 from gateway.chain.node_errors import is_call_error
 from gateway.chain.nodes import Nodes
-from gateway.chain.relay_states import READ_GAS
 from gateway.chain.responses import CODE_BYTES, FULL_BLOCK_BYTES, LOGS_BYTES
 from gateway.chain.rpc import RESPONSE_BYTES, Call, ErrorResponse, MalformedResponse, RpcError
-from gateway.chain.types import ExternalExecution, Receipt, SentTransaction
+from gateway.chain.types import READ_GAS, ExternalExecution, Receipt, SentTransaction
 from gateway.chain.views import receipt_call
 
 _WORD = 32

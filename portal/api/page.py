@@ -142,9 +142,9 @@ class ActionSerializer(serializers.Serializer[Any]):
     """One thing that a relay call does."""
 
     action = serializers.ChoiceField(
-        choices=["send", "call", "write", "deploy", "manage"],
+        choices=["send", "call", "write", "deploy", "manage", "create"],
         help_text="`send`: money to `to`; `call`: `method` of the contract `to`; `write`: data of the profile; "
-        "`deploy`: a new contract; `manage`: `method` of the profile itself.",
+        "`deploy`: a new contract; `manage`: `method` of the profile itself; `create`: the profile was created.",
     )
     to = AddressField(allow_null=True)
     valueWei = serializers.CharField(source="value_wei")

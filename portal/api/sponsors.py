@@ -39,7 +39,7 @@ from sponsors.services.refusals import MOST_KEPT
 class SpentOnContractSerializer(serializers.Serializer[Any]):
     contract = serializers.CharField(
         help_text="An address; `profile` for calls of the profile itself, `batch` for calls with several targets, "
-        "`deployment` for new contracts."
+        "`deployment` for new contracts, `new-profile` for profiles that the sponsor's server requested."
     )
     credits = serializers.IntegerField()
     calls = serializers.IntegerField()

@@ -20,7 +20,7 @@ class _Sql(Statements, file=__file__):
 
 
 class SpentOnContract(NamedTuple):
-    """Credits and calls of a contract's address, or of `batch`, `profile` and `deployment`."""
+    """Credits and calls of a contract's address, or of `batch`, `profile`, `deployment` and `new-profile`."""
 
     contract: str
     credits: int

@@ -2,11 +2,11 @@
 
 from gateway.admin import columns, navigation
 from gateway.admin.admin import offer_pause
-from relay.admin import calls, holds, losses, prices, relayers
+from relay.admin import calls, creations, holds, losses, prices, relayers
 from relay.models import Attempt, RelayTransaction, TopUp
 from relay.queries.calls import RELAY
 
-__all__ = ["calls", "holds", "losses", "prices", "relayers"]
+__all__ = ["calls", "creations", "holds", "losses", "prices", "relayers"]
 
 navigation.register(
     "Relay",
@@ -17,6 +17,7 @@ navigation.register(
         "relay.TopUp": "savings",
         "relay.Loss": "local_fire_department",
         "relay.CreditPrice": "price_change",
+        "relay.ProfileCreation": "person_add",
     },
 )
 

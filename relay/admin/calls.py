@@ -16,10 +16,17 @@ from gateway.admin.search import MOST, people_like
 from gateway.chain.config import chain_of
 from gateway.chain.errors import CallRefused
 from gateway.common import clock
-from relay.models import HASH_PART, PREDECESSOR_FAILED, Attempt, RelayTransaction, ReversedSettlement
+from relay.models import (
+    DEPLOYED_FIRST,
+    HASH_PART,
+    OVERTAKEN,
+    PREDECESSOR_FAILED,
+    Attempt,
+    RelayTransaction,
+    ReversedSettlement,
+)
 from relay.services.sending import cancellation
 from relay.services.sending.broadcasting import broadcast_again
-from relay.services.settling.reorganisations import OVERTAKEN
 
 # A partial index covers exactly these statuses.
 _UNSUCCESSFUL = (
@@ -39,6 +46,8 @@ REASONS = {
     "relay-nonce-used": "Another call used its nonce",
     "account-nonce-lost": "The relayer's nonce was used elsewhere",
     OVERTAKEN: "Overtaken by a reopened call",
+    DEPLOYED_FIRST: "Somebody else deployed the profile first",
+    "deployment-reverted": "The factory reverted it",
 }
 
 
@@ -181,6 +190,7 @@ class RelayTransactionAdmin(OfChains, Exportable, ReasonedActions, ReadOnlyAdmin
             {
                 "fields": (
                     "chain_id",
+                    "deploys_profile",
                     "profile_address",
                     "key_manager_address",
                     "controller_address",

@@ -21,7 +21,9 @@ from gateway.web.serializers import json_response
 from gateway.web.throttling import RateLimit
 from gateway.web.waiting import Wait
 from relay.api import schema
+from relay.api.copies import CopyViewSet
 from relay.api.lsp15 import CHAIN_IN_PATH, Lsp15OnChainViewSet, Lsp15ViewSet
+from relay.api.profiles import SponsorProfileViewSet, UniversalProfileViewSet
 from relay.api.serializers import (
     ExecuteSerializer,
     PreparedSerializer,
@@ -43,6 +45,7 @@ from relay.queries.reports import transaction_report
 from relay.services.accepting import preparation, quota, submission
 from relay.services.accepting.calls import Caller
 from relay.services.accepting.preflight import check_own
+from sponsors.api.access import SPONSOR_PATH
 from sponsors.rules.vouchers import MOST_CHARACTERS
 from sponsors.services.paying import SponsorChoice
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
@@ -282,7 +285,10 @@ class RelayViewSet(SessionReadLate, ViewSet):
 
 
 router = ApiRouter()
+router.register("api", UniversalProfileViewSet, basename="universal-profile")
+router.register(SPONSOR_PATH, SponsorProfileViewSet, basename="sponsor-profiles")
 router.register("api/relay", RelayViewSet, basename="relay")
+router.register("api/relay", CopyViewSet, basename="copies")
 router.register("api/lsp15", Lsp15ViewSet, basename="lsp15")
 router.register(f"api/lsp15/{CHAIN_IN_PATH}", Lsp15OnChainViewSet, basename="lsp15-on-chain")
 

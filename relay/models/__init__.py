@@ -12,23 +12,31 @@ from relay.models.attempts import HASH_PART, Attempt, AttemptStatus, LeastTip, U
 from relay.models.calls import (
     ACTIVE_SQL,
     CALLERS_DOING,
+    DEPLOYED_FIRST,
     IN_PROGRESS_SQL,
+    OVERTAKEN,
     PREDECESSOR_FAILED,
+    UNCHARGED,
     RelayStatus,
     RelayTransaction,
     ReversedSettlement,
+    calldata_of,
     current_chain_id,
     sql_values,
 )
+from relay.models.creations import ProfileCreation
 from relay.models.prices import CreditPrice
 from relay.models.relayers import GapFiller, Relayer, TopUp, TopUpStatus, Treasury
 from relay.models.worker import FinalBlock, Loss, Quote, WorkerLoop
 
 __all__ = [
+    "DEPLOYED_FIRST",
     "FUNCTIONS",
     "HASH_PART",
+    "OVERTAKEN",
     "PREDECESSOR_FAILED",
     "SQL",
+    "UNCHARGED",
     "Attempt",
     "AttemptStatus",
     "CreditPrice",
@@ -36,6 +44,7 @@ __all__ = [
     "GapFiller",
     "LeastTip",
     "Loss",
+    "ProfileCreation",
     "Quote",
     "RelayStatus",
     "RelayTransaction",
@@ -46,6 +55,7 @@ __all__ = [
     "Treasury",
     "UnsignedCall",
     "WorkerLoop",
+    "calldata_of",
     "current_chain_id",
 ]
 
@@ -62,6 +72,7 @@ SQL = {
     "unsuccessful": sql_values(*RelayTransaction.UNSUCCESSFUL),
     "callers_doing": CALLERS_DOING,
     "costless": sql_values(*Attempt.COSTLESS),
+    "uncharged": f"({literals(*UNCHARGED)})",
     "call_kind": literals(Attempt.Kind.CALL),
     "timeline": TIMELINE,
     "untrusted": literals(Loss.Kind.UNTRUSTED),

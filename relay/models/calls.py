@@ -58,6 +58,10 @@ _UNSUCCESSFUL = (
 )
 # The only failure code for which a cancelled call counts against its caller's limits: the caller caused it.
 PREDECESSOR_FAILED = "predecessor-failed"
+# Failure codes of mined calls that cost nobody but the service: a reopened call took the relay nonce, and somebody else
+# deployed the profile first.
+OVERTAKEN, DEPLOYED_FIRST = "overtaken-by-reopened-call", "deployed-by-somebody-else"
+UNCHARGED = (OVERTAKEN, DEPLOYED_FIRST)
 # An SQL condition on a call (alias `ended`) without effect: its caller caused the end, not staff, a node or a relayer.
 CALLERS_DOING = (
     f"(ended.status <> '{RelayStatus.CANCELLED.value}' OR ended.failure_code = '{PREDECESSOR_FAILED}')"
@@ -70,6 +74,15 @@ def sql_values(*statuses: models.TextChoices) -> str:
 
 
 IN_PROGRESS_SQL, ACTIVE_SQL = sql_values(*_IN_PROGRESS), sql_values(*_ACTIVE)
+
+
+def calldata_of(
+    *, deploys_profile: bool, signature: bytes, nonce: int, validity: int, payload: bytes
+) -> bytes:
+    """Return the calldata of a call, given its columns."""
+    if deploys_profile:
+        return payload
+    return encode_execute_relay_call(signature=signature, nonce=nonce, validity=validity, payload=payload)
 
 
 class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
@@ -111,6 +124,9 @@ class RelayTransaction(models.Model):
     UNSUCCESSFUL = _UNSUCCESSFUL
 
     chain_id = ChainIdField()
+    # A sponsor pays for the profile itself: `key_manager_address` is then the factory, `controller_address` the new
+    # profile, and `payload` the whole calldata. The relay nonce is 0, so a profile has one active deployment.
+    deploys_profile = models.BooleanField(default=False, db_default=False)
     # No indexes of their own: indexes below begin with the user, and only attempts are looked up by relayer.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions", db_index=False
@@ -226,8 +242,9 @@ class RelayTransaction(models.Model):
 
     @property
     def calldata(self) -> bytes:
-        """The calldata that a relayer sends to the key manager."""
-        return encode_execute_relay_call(
+        """The calldata that a relayer sends to the key manager, or to the factory."""
+        return calldata_of(
+            deploys_profile=self.deploys_profile,
             signature=bytes(self.signature),
             nonce=self.relay_nonce,
             validity=self.validity,

@@ -102,6 +102,7 @@ class Loss(models.Model):
         GAP = "gap", "self-transfer that fills a gap"
         QUOTE = "quote", "quote"
         EXTRA_FEE = "extra-fee", "fee besides gas above the hold"
+        OVERTAKEN = "overtaken", "deployment of a profile that somebody else deployed first"
 
     chain_id = ChainIdField()
     # For a call, the key of its hold.

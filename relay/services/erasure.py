@@ -7,7 +7,7 @@ from django.db.models.functions import Cast, Coalesce, Concat
 
 from credits.models import CreditHold
 from gateway.common.fields import checksum
-from relay.models import Attempt, FinalBlock, Loss, RelayTransaction
+from relay.models import Attempt, FinalBlock, Loss, ProfileCreation, RelayTransaction
 from users.models import User
 
 _ADDRESS_BYTES = 20
@@ -39,12 +39,30 @@ def erase(user: User) -> None:
     for column in _ADDRESSES:
         for address in set(calls.values_list(column, flat=True)):
             calls.filter(**{column: address}).update(**{column: _random_address()})
+    for row in ProfileCreation.objects.filter(user=user):
+        # With another key, the same request opens a new account for the profile.
+        row.request_key, row.body_hash = (_random_hash() for _ in range(2))
+        row.profile_address, row.key_manager_address = (_random_address() for _ in range(2))
+        row.controllers = []
+        row.save(
+            update_fields=[
+                "request_key",
+                "body_hash",
+                "profile_address",
+                "key_manager_address",
+                "controllers",
+            ]
+        )
     calls.update(payload=b"", signature=b"", failure_detail="", request_id="")
     Attempt.objects.filter(relay_transaction__user=user).update(raw=b"", node_message="")
     holds = CreditHold.objects.filter(relay_transaction__user=user)
     same_key = CreditHold.objects.filter(key=OuterRef("key"))
     Loss.objects.filter(key__in=holds.values("key")).update(key=Subquery(same_key.values(erased=_ERASED_KEY)))
     holds.update(key=_ERASED_KEY)
+
+
+def _random_hash() -> str:
+    return "0x" + secrets.token_hex(32)
 
 
 def _random_address() -> str:

@@ -22,7 +22,7 @@ from gateway.common.http import PRIVATE
 from gateway.common.problems import problem_responses
 from gateway.web.serializers import AddressField, rendered
 from sponsors.api.access import FAULTS, SponsorViewSet
-from sponsors.models import ProfileRule, Sponsor
+from sponsors.models import ProfileRule, Purpose, Sponsor
 from sponsors.queries.figures import (
     MOST_USERS,
     PolicyFigures,
@@ -85,6 +85,7 @@ class TermsSerializer(serializers.Serializer[Any]):
     """A version of a policy; versions never change. Limits are in credits of the sponsor's part; null: no limit."""
 
     version = serializers.IntegerField(source="number")
+    purpose = serializers.ChoiceField(choices=Purpose.choices, help_text="What the policy pays for.")
     startsAt = serializers.DateTimeField(source="starts_at", allow_null=True)
     endsAt = serializers.DateTimeField(source="ends_at", allow_null=True)
     targets = TargetSerializer(many=True, help_text="Empty: every call.")
@@ -105,7 +106,9 @@ class TermsSerializer(serializers.Serializer[Any]):
     userCalls = serializers.IntegerField(source="user_calls", allow_null=True)
     windowSeconds = serializers.IntegerField(source="window_seconds", allow_null=True)
     windowCredits = serializers.IntegerField(source="window_credits", allow_null=True)
+    windowCalls = serializers.IntegerField(source="window_calls", allow_null=True)
     campaignCredits = serializers.IntegerField(source="campaign_credits", allow_null=True)
+    campaignCalls = serializers.IntegerField(source="campaign_calls", allow_null=True)
 
     def get_listedProfiles(self, terms: Any) -> int:  # noqa: N802 (the name on the wire)
         return len(terms.listed)

@@ -24,7 +24,10 @@ from sponsors.rules.rights import SCOPES
 from sponsors.services import keys
 
 _MOST_NETWORKS = 20
-_SCOPES = "`read` allows reading everything, `simulate` simulating calls, `manage` using funds."
+_SCOPES = (
+    "`read` allows reading everything, `simulate` simulating calls, `create` having the "
+    "sponsor pay for new profiles, `manage` using funds."
+)
 _ONE = r"keys/(?P<key>[0-9]{1,18})"
 
 

@@ -31,7 +31,7 @@ from sponsors.api.access import FAULTS, SponsorViewSet
 from sponsors.api.figures import PoliciesSerializer, policies_body
 from sponsors.api.simulator import ContractField
 from sponsors.errors import StaffDecide, TermsRefused
-from sponsors.models import Policy, ProfileRule, Sponsor, VoucherSigner
+from sponsors.models import Policy, ProfileRule, Purpose, Sponsor, VoucherSigner
 from sponsors.rules.functions import MOST_FUNCTIONS, NotAFunction, selectors_of
 from sponsors.rules.rights import Right
 from sponsors.services import self_service
@@ -74,6 +74,12 @@ class TargetRequestSerializer(BodySerializer):
 class TermsRequestSerializer(BodySerializer):
     """The terms of a policy. Limits are in credits of the sponsor's part; null: no limit but the sponsor's budget."""
 
+    purpose = serializers.ChoiceField(
+        choices=Purpose.choices,
+        required=False,
+        default=Purpose.CALLS,
+        help_text="What the policy pays for. One for new profiles pays their whole cost and has no targets.",
+    )
     targets = serializers.ListField(
         child=TargetRequestSerializer(),
         required=False,
@@ -129,7 +135,9 @@ class TermsRequestSerializer(BodySerializer):
         help_text="Length of a window.",
     )
     windowCredits = _credits("Maximum credits in each window.")
+    windowCalls = _credits("Maximum calls or new profiles in each window.")
     campaignCredits = _credits("Maximum credits in total.")
+    campaignCalls = _credits("Maximum calls or new profiles in total.")
 
     @classmethod
     def terms_in(cls, data: Any) -> dict[str, Any]:
@@ -151,7 +159,9 @@ _FIELDS = {
     "userCalls": "user_calls",
     "windowSeconds": "window_seconds",
     "windowCredits": "window_credits",
+    "windowCalls": "window_calls",
     "campaignCredits": "campaign_credits",
+    "campaignCalls": "campaign_calls",
 }
 
 

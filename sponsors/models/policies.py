@@ -67,6 +67,17 @@ class ProfileRule(models.TextChoices):
 FOLLOWS = (ProfileRule.FOLLOWED, ProfileRule.FOLLOWER)
 
 
+class Purpose(models.TextChoices):
+    """What a policy pays for."""
+
+    CALLS = "calls", "Calls of profiles"
+    PROFILES = "profiles", "New profiles that the sponsor's server requests"
+
+
+# Who a new profile is, the chain and the service do not know yet.
+OF_NEW_PROFILES = (ProfileRule.ALL, ProfileRule.VOUCHED, ProfileRule.VERIFIED)
+
+
 def _limit(text: str) -> "models.BigIntegerField[int | None, int | None]":
     return models.BigIntegerField(null=True, blank=True, validators=[MinValueValidator(1)], help_text=text)
 
@@ -80,6 +91,9 @@ class PolicyVersion(models.Model):
 
     policy = models.ForeignKey(Policy, models.PROTECT, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
+    purpose = models.CharField(
+        "pays for", max_length=8, choices=Purpose, default=Purpose.CALLS, db_default=Purpose.CALLS
+    )
     starts_at = models.DateTimeField(null=True, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
     # [{"contract": address or "profile", "functions": ["0x12345678"]}]; no functions: all; no targets: every call.
@@ -126,7 +140,9 @@ class PolicyVersion(models.Model):
         help_text="Length of a window in seconds, at least 60.",
     )
     window_credits = _limit("Maximum credits in each window.")
+    window_calls = _limit("Maximum calls or new profiles in each window.")
     campaign_credits = _limit("Maximum credits in total.")
+    campaign_calls = _limit("Maximum calls or new profiles in total.")
     # The owner who wrote the terms within the sponsor's budget. Null for terms that staff have approved.
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, editable=False, related_name="+", db_index=False
@@ -157,8 +173,11 @@ class PolicyVersion(models.Model):
                 condition=Q(share_percent__gte=1, share_percent__lte=100), name="sponsors_policyversion_share"
             ),
             models.CheckConstraint(
-                condition=Q(window_credits__isnull=True, window_seconds__isnull=True)
-                | Q(window_credits__isnull=False, window_seconds__gte=60),
+                condition=Q(
+                    window_credits__isnull=True, window_calls__isnull=True, window_seconds__isnull=True
+                )
+                | Q(window_credits__isnull=False, window_seconds__gte=60)
+                | Q(window_calls__isnull=False, window_seconds__gte=60),
                 name="sponsors_policyversion_window_whole",
             ),
             models.CheckConstraint(
@@ -168,9 +187,16 @@ class PolicyVersion(models.Model):
                     user_credits__gte=1,
                     user_calls__gte=1,
                     window_credits__gte=1,
+                    window_calls__gte=1,
                     campaign_credits__gte=1,
+                    campaign_calls__gte=1,
                 ),
                 name="sponsors_policyversion_limits_positive",
+            ),
+            models.CheckConstraint(
+                condition=~Q(purpose=Purpose.PROFILES)
+                | Q(profiles__in=OF_NEW_PROFILES, share_percent=100, targets=[]),
+                name="sponsors_policyversion_purpose",
             ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
@@ -190,13 +216,25 @@ class PolicyVersion(models.Model):
             )
         if (self.profiles == ProfileRule.HOLDING) != (self.least_balance is not None):
             raise ValidationError({"least_balance": "Give a balance for a token, and only for one."})
-        if (self.window_credits is None) != (self.window_seconds is None):
-            raise ValidationError({"window_seconds": "A window has both a length and credits."})
+        limits_window = self.window_credits is not None or self.window_calls is not None
+        if limits_window != (self.window_seconds is not None):
+            raise ValidationError({"window_seconds": "A window has both a length and a limit."})
+        if self.purpose == Purpose.PROFILES:
+            self._clean_for_profiles()
         try:
             self.targets = [_target(**each) for each in self.targets or ()]
         except (TypeError, ValueError) as error:
             example = '[{"contract": "0x… or profile", "functions": ["0x12345678"]}]'
             raise ValidationError({"targets": f"Write the targets as {example}."}) from error
+
+    def _clean_for_profiles(self) -> None:
+        if self.profiles not in OF_NEW_PROFILES:
+            detail = "A new profile needs a voucher, the verifier's answer, or nothing."
+            raise ValidationError({"profiles": detail})
+        if self.share_percent != 100:
+            raise ValidationError({"share_percent": "A new profile has no credits; pay the whole cost."})
+        if self.targets:
+            raise ValidationError({"targets": "A policy for new profiles has no targets."})
 
 
 def _target(contract: str, functions: Sequence[str] = ()) -> dict[str, Any]:

@@ -13,8 +13,17 @@ from gateway.common import db
 from gateway.common.statements import Statements
 from sponsors import models
 from sponsors.errors import SponsorBudgetUsed, SponsorWithoutCredits
-from sponsors.models import Sponsor, UsedVoucher, VoucherSigner
-from sponsors.rules.policies import Budget, Holding, Limits, PolicyVersion, Profiles, Target, Usage
+from sponsors.models import Sponsor, UsageScope, UsedVoucher, VoucherSigner
+from sponsors.rules.policies import (
+    Budget,
+    Holding,
+    Limits,
+    PolicyVersion,
+    Profiles,
+    Purpose,
+    Target,
+    Usage,
+)
 
 
 class _Sql(Statements, file=__file__):
@@ -112,6 +121,7 @@ def _version(text: str) -> PolicyVersion:
     return PolicyVersion(
         version_id=row["id"],
         policy=row["policy"],
+        purpose=Purpose(row["purpose"]),
         targets=tuple(
             Target(each["contract"], frozenset(map(_unhex, each.get("functions", ()))))
             for each in row["targets"]
@@ -125,8 +135,10 @@ def _version(text: str) -> PolicyVersion:
             user_total=row["user_credits"],
             user_calls=row["user_calls"],
             window=row["window_credits"],
+            window_calls=row["window_calls"],
             window_seconds=row["window_seconds"],
             campaign=row["campaign_credits"],
+            campaign_calls=row["campaign_calls"],
         ),
         gas_price_ceiling_wei=row["gas_price_ceiling_wei"],
         starts_at=_time(row["starts_at"]),
@@ -162,11 +174,14 @@ def _time(text: str | None) -> datetime | None:
 
 def _usage(parts: dict[str, list[int]]) -> Usage:
     """Convert a policy's usage, given as [credits, calls] by scope."""
-    used = {scope: part[0] for scope, part in parts.items()}
+    used = {scope: parts.get(scope, [0, 0]) for scope in UsageScope.values}
+    user, window, campaign = used["user"], used["window"], used["campaign"]
     return Usage(
-        user_day=used.get("user-day", 0),
-        user_total=used.get("user", 0),
-        user_calls=parts.get("user", [0, 0])[1],
-        window=used.get("window", 0),
-        campaign=used.get("campaign", 0),
+        user_day=used["user-day"][0],
+        user_total=user[0],
+        user_calls=user[1],
+        window=window[0],
+        window_calls=window[1],
+        campaign=campaign[0],
+        campaign_calls=campaign[1],
     )

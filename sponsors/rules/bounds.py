@@ -1,9 +1,9 @@
-"""Limits on how much a policy pays: per call, voucher, user and time window, and in total."""
+"""Limits on how much, and how often, a policy pays: per call, voucher, user and time window, and in total."""
 
 from datetime import datetime
 
 from sponsors import errors
-from sponsors.rules.policies import DAY_SECONDS, Profiles, period_of
+from sponsors.rules.policies import DAY_SECONDS, Profiles, Purpose, period_of
 from sponsors.rules.refusals import Case, Refusal
 
 
@@ -20,15 +20,7 @@ def _voucher(case: Case) -> Refusal | None:
 
 def _user_calls(case: Case) -> Refusal | None:
     limit, used = case.version.limits.user_calls, case.usage.user_calls
-    if limit is None or used < limit:
-        return None
-    return Refusal(
-        error=errors.UserCallsLimit,
-        detail=f"The policy pays for {limit} calls per profile and has paid for {used}.",
-        limit=limit,
-        used=used,
-        fits=0,
-    )
+    return _counted(errors.UserCallsLimit, "calls per profile", limit, used=used)
 
 
 def _user_total(case: Case) -> Refusal | None:
@@ -49,6 +41,45 @@ def _window(case: Case) -> Refusal | None:
     resets = period_of(case.facts.now, seconds=seconds).end
     subject = f"all profiles in {seconds} seconds"
     return _bounded(case, errors.WindowLimit, subject, limit, used=case.usage.window, resets=resets)
+
+
+def _window_calls(case: Case) -> Refusal | None:
+    limit, seconds = case.version.limits.window_calls, case.version.limits.window_seconds
+    if seconds is None:
+        return None
+    resets = period_of(case.facts.now, seconds=seconds).end
+    subject = f"{_things(case)} in {seconds} seconds"
+    return _counted(errors.WindowCallsLimit, subject, limit, used=case.usage.window_calls, resets=resets)
+
+
+def _campaign_calls(case: Case) -> Refusal | None:
+    limit, used = case.version.limits.campaign_calls, case.usage.campaign_calls
+    return _counted(errors.CampaignCallsLimit, f"{_things(case)} in all", limit, used=used)
+
+
+def _things(case: Case) -> str:
+    return "new profiles" if case.version.purpose is Purpose.PROFILES else "calls"
+
+
+def _counted(
+    error: type[errors.PolicyRefused],
+    subject: str,
+    limit: int | None,
+    *,
+    used: int,
+    resets: datetime | None = None,
+) -> Refusal | None:
+    """Return the refusal if the number is used up."""
+    if limit is None or used < limit:
+        return None
+    return Refusal(
+        error=error,
+        detail=f"The policy pays for {limit} {subject} and has paid for {used}.",
+        limit=limit,
+        used=used,
+        resets=resets,
+        fits=0,
+    )
 
 
 def _campaign(case: Case) -> Refusal | None:
@@ -80,4 +111,7 @@ def _bounded(
 
 
 # In the order of checking: permanent limits first, those that reset soonest last.
-BOUNDS = (_call, _voucher, _user_calls, _user_total, _user_day, _window, _campaign)
+BOUNDS = (
+    *(_call, _voucher, _user_calls, _user_total, _user_day),
+    *(_window, _campaign, _window_calls, _campaign_calls),
+)

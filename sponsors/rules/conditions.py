@@ -2,8 +2,19 @@
 
 from sponsors import errors
 from sponsors.rules.calls import PROFILE
-from sponsors.rules.policies import Profiles
+from sponsors.rules.policies import Profiles, Purpose
 from sponsors.rules.refusals import Case, Refusal
+
+
+def _purpose(case: Case) -> Refusal | None:
+    if case.version.purpose is case.facts.purpose:
+        return None
+    paid = "new profiles" if case.version.purpose is Purpose.PROFILES else "calls"
+    return Refusal(
+        error=errors.PurposeNotSponsored,
+        detail=f"The policy pays for {paid} only.",
+        limit=case.version.purpose.value,
+    )
 
 
 def _begun(case: Case) -> Refusal | None:
@@ -100,5 +111,5 @@ def _gas_price(case: Case) -> Refusal | None:
     )
 
 
-# In the order of checking: the times first, then conditions that only another call can fulfil.
-CONDITIONS = (_begun, _running, _readable, _targets, _listed, _new, _voucher, _gas_price)
+# In the order of checking: purpose and times first, then conditions that only another call can fulfil.
+CONDITIONS = (_purpose, _begun, _running, _readable, _targets, _listed, _new, _voucher, _gas_price)

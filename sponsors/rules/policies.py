@@ -35,6 +35,14 @@ class Profiles(StrEnum):
     """Profiles for whose call the sponsor's verifier answers yes."""
 
 
+class Purpose(StrEnum):
+    """What a policy pays for."""
+
+    CALLS = "calls"
+    PROFILES = "profiles"
+    """New profiles that the sponsor's server requests. Each counts as a call of a user of its own."""
+
+
 ON_CHAIN = frozenset({Profiles.HOLDING, Profiles.FOLLOWED, Profiles.FOLLOWER})
 
 
@@ -98,8 +106,8 @@ class Limits:
     """
     The most that a policy pays, in credits: per call, per user and UTC day, per user, per window, and in total.
 
-    `user_calls` is a number of calls. `window` holds for all users together in each `window_seconds`, counted from the
-    unix epoch.
+    Members that end in `calls` are numbers of calls. `window` holds for all users together in each `window_seconds`,
+    counted from the unix epoch.
     """
 
     call: int | None = None
@@ -107,8 +115,10 @@ class Limits:
     user_total: int | None = None
     user_calls: int | None = None
     window: int | None = None
+    window_calls: int | None = None
     window_seconds: int | None = None
     campaign: int | None = None
+    campaign_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +136,7 @@ class PolicyVersion:
 
     version_id: int
     policy: str
+    purpose: Purpose = Purpose.CALLS
     targets: tuple[Target, ...] = ()
     profiles: Profiles = Profiles.ALL
     new_since: datetime | None = None
@@ -139,7 +150,8 @@ class PolicyVersion:
     def __post_init__(self) -> None:
         is_whole = 1 <= self.share_percent <= 100
         has_since = (self.profiles is Profiles.NEW) == (self.new_since is not None)
-        has_seconds = (self.limits.window is None) == (self.limits.window_seconds is None)
+        has_window = self.limits.window is not None or self.limits.window_calls is not None
+        has_seconds = has_window == (self.limits.window_seconds is not None)
         has_holding = (self.profiles in ON_CHAIN) == (self.holding is not None)
         if not (is_whole and has_since and has_seconds and has_holding):
             raise ValueError("the version of the policy contradicts itself")
@@ -153,7 +165,9 @@ class Usage:
     user_total: int = 0
     user_calls: int = 0
     window: int = 0
+    window_calls: int = 0
     campaign: int = 0
+    campaign_calls: int = 0
 
 
 NOTHING_USED = Usage()
@@ -176,6 +190,7 @@ class Facts:
     credits: int
     gas_price_wei: int
     now: datetime
+    purpose: Purpose = Purpose.CALLS
     listed: frozenset[int] = frozenset()
     voucher: Voucher | None = None
     voucher_fault: PolicyRefused | None = None

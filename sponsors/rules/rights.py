@@ -8,6 +8,8 @@ class Right(StrEnum):
 
     READ = "read"
     SIMULATE = "simulate"
+    CREATE = "create"
+    """Have the sponsor pay for new profiles."""
     MANAGE = "manage"
     """Manage keys and funds, and everything else that costs or moves credits."""
     OWN = "own"
@@ -15,9 +17,9 @@ class Right(StrEnum):
 
 
 # The rights that a key can have.
-SCOPES = (Right.READ, Right.SIMULATE, Right.MANAGE)
+SCOPES = (Right.READ, Right.SIMULATE, Right.CREATE, Right.MANAGE)
 _VIEWER = frozenset({Right.READ, Right.SIMULATE})
-_MANAGER = _VIEWER | {Right.MANAGE}
+_MANAGER = _VIEWER | {Right.CREATE, Right.MANAGE}
 _OF_ROLES = {"viewer": _VIEWER, "manager": _MANAGER, "owner": _MANAGER | {Right.OWN}}
 
 

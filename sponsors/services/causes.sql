@@ -4,7 +4,10 @@ WITH version AS (
     SELECT id, concat_ws(' ', 'policy', policy_id, profiles, share_percent, call_credits) AS terms,
            concat_ws('/', coalesce(user_day_credits::text, '-'), coalesce(user_credits::text, '-'),
                      coalesce(user_calls::text, '-'), coalesce(window_seconds::text, '-'),
-                     coalesce(window_credits::text, '-'), coalesce(campaign_credits::text, '-')) AS limits,
+                     coalesce(window_credits::text, '-'), coalesce(campaign_credits::text, '-'))
+               || CASE WHEN (purpose, window_calls, campaign_calls) IS DISTINCT FROM ('calls', NULL, NULL)
+                      THEN concat_ws('/', ' ' || purpose, coalesce(window_calls::text, '-'), coalesce(campaign_calls::text, '-'))
+                      ELSE '' END AS limits,
            created_by_id
     FROM sponsors_policyversion
 ), written AS (
@@ -47,7 +50,12 @@ FROM version LEFT JOIN (
                      coalesce(terms ->> 'share_percent', '100'), terms ->> 'call_credits') AS terms,
            concat_ws('/', coalesce(terms ->> 'user_day_credits', '-'), coalesce(terms ->> 'user_credits', '-'),
                      coalesce(terms ->> 'user_calls', '-'), coalesce(terms ->> 'window_seconds', '-'),
-                     coalesce(terms ->> 'window_credits', '-'), coalesce(terms ->> 'campaign_credits', '-')) AS limits
+                     coalesce(terms ->> 'window_credits', '-'), coalesce(terms ->> 'campaign_credits', '-'))
+               || CASE WHEN (coalesce(terms ->> 'purpose', 'calls'), terms ->> 'window_calls', terms ->> 'campaign_calls')
+                           IS DISTINCT FROM ('calls', NULL, NULL)
+                      THEN concat_ws('/', ' ' || coalesce(terms ->> 'purpose', 'calls'),
+                                     coalesce(terms ->> 'window_calls', '-'), coalesce(terms ->> 'campaign_calls', '-'))
+                      ELSE '' END AS limits
     FROM approved WHERE kind = 'add_policy_version'
 ) AS approval ON approval.made_id = version.id::text
 WHERE version.created_by_id IS NULL

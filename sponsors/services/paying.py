@@ -23,7 +23,15 @@ from sponsors.errors import (
 from sponsors.queries import Offer, Wanted, voucher_state
 from sponsors.rules.calls import Action, Unreadable, actions_of
 from sponsors.rules.choosing import decide
-from sponsors.rules.policies import Facts, Holding, OutsideResponse, Profiles, Question, sponsor_part
+from sponsors.rules.policies import (
+    Facts,
+    Holding,
+    OutsideResponse,
+    Profiles,
+    Purpose,
+    Question,
+    sponsor_part,
+)
 from sponsors.rules.vouchers import SignedVoucher, Voucher, verify
 from sponsors.services import holdings, verifiers
 from sponsors.services.verifiers import AskedCall
@@ -58,6 +66,7 @@ class Bill:
     now: datetime
     choice: SponsorChoice | None = None
     quoted_version: int | None = None
+    purpose: Purpose = Purpose.CALLS
 
     @property
     def wanted(self) -> Wanted:
@@ -107,6 +116,7 @@ def payer_of(
         credits=bill.credits,
         gas_price_wei=bill.gas_price_wei,
         now=bill.now,
+        purpose=bill.purpose,
         listed=frozenset(offer.listed),
         voucher=brought.voucher,
         voucher_fault=brought.fault,

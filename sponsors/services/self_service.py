@@ -9,7 +9,7 @@ No sponsor pays without a person who answers for it: the service freezes those o
 whose last owner has deleted the account.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,7 +30,7 @@ from sponsors.errors import (
     TermsRefused,
     TooManySponsors,
 )
-from sponsors.models import Member, Policy, PolicyVersion, Sponsor, VoucherSigner
+from sponsors.models import Member, Policy, PolicyVersion, Purpose, Sponsor, VoucherSigner
 from sponsors.services import funding, members, policies, refusals, signers
 from users.errors import AccountBanned
 from users.models import User
@@ -143,8 +143,14 @@ def _new_policy(sponsor: Sponsor, name: str) -> Policy:
 def _summary(version: PolicyVersion) -> str:
     """Return the terms as the nightly comparison writes them (`causes.sql`)."""
     values = [getattr(version, name) for name in _TERMS]
-    limits = "/".join("-" if value is None else str(value) for value in values[3:])
+    limits = _joined(values[3:])
+    if (version.purpose, version.window_calls, version.campaign_calls) != (Purpose.CALLS, None, None):
+        limits += " " + _joined([version.purpose, version.window_calls, version.campaign_calls])
     return " ".join(["policy", str(version.policy_id), *map(str, values[:3]), limits])
+
+
+def _joined(values: Sequence[object]) -> str:
+    return "/".join("-" if value is None else str(value) for value in values)
 
 
 @transaction.atomic

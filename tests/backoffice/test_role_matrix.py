@@ -117,6 +117,7 @@ MATRIX = {
     ),
     "relay.TopUp": Row(ALL),
     "relay.Loss": Row(ALL),
+    "relay.ProfileCreation": Row(ALL),
     "users.TrustedImplementation": Row(
         ALL, add="oS", change="oS", actions={"distrust": "oS"}
     ),

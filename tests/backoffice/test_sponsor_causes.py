@@ -47,6 +47,7 @@ def _approved_version(finance: Client, policy: Policy, **terms: object) -> Polic
     body = {
         "policy": policy.pk,
         "targets": "[]",
+        "purpose": "calls",
         "profiles": "all",
         "listed": "",
         "share_percent": 100,
@@ -89,6 +90,26 @@ def test_terms_that_differ_from_the_approved_ones_are_found(finance: Client) -> 
         tamper(
             "UPDATE sponsors_policyversion SET (call_credits, campaign_credits, profiles) = (500, NULL, 'all')"
             " WHERE id = %s",
+            version.pk,
+        )
+
+
+def test_terms_for_new_profiles_that_differ_from_the_approved_ones_are_found(finance: Client) -> None:
+    policy = make(Policy, sponsor=make_sponsor())
+    limits = {"window_seconds": 86_400, "window_calls": random.randint(1, 999)}
+    version = _approved_version(finance, policy, purpose="profiles", call_credits=500, **limits)
+    for change in (
+        "UPDATE sponsors_policyversion SET purpose = 'calls' WHERE id = %s",
+        "UPDATE sponsors_policyversion SET window_calls = window_calls + 1 WHERE id = %s",
+        "UPDATE sponsors_policyversion SET campaign_calls = 1 WHERE id = %s",
+    ):
+        assert _rules() == []
+        tamper(change, version.pk)
+        assert _rules() == ["terms of a policy were approved"]
+        tamper(
+            "UPDATE sponsors_policyversion SET (purpose, window_calls, campaign_calls) = ('profiles', %s, NULL)"
+            " WHERE id = %s",
+            limits["window_calls"],
             version.pk,
         )
 

@@ -32,6 +32,7 @@ from gateway.chain.types import (
     SentTransaction,
     Trial,
 )
+from signer import deployments
 from signer.contracts import code_name
 from tests.fakes import lukso
 from tests.fakes.pool import read_transaction
@@ -107,8 +108,14 @@ class FakeChain(FakeWorld):
         self._ask("read_data")
         return self.data.get((profile, key), b"")
 
-    def read_view(self, *, contract: str, calldata: bytes) -> bytes:
+    def read_view(self, *, contract: str, calldata: bytes, gas: int = 500_000) -> bytes:
         self._ask("read_view")
+        if contract == deployments.FACTORY:
+            deployment = deployments.decode(calldata)
+            wanted = deployment and deployments.addresses_of(deployment)
+            if not wanted or wanted.profile in self._state.profiles:
+                return b""
+            return b"".join(bytes.fromhex(address[2:]).rjust(32, b"\0") for address in wanted)
         if contract in self._state.profiles and calldata == OWNER:
             return bytes.fromhex(self._state.profiles[contract].owner[2:]).rjust(32, b"\0")
         return b""
@@ -119,6 +126,10 @@ class FakeChain(FakeWorld):
 
     def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
         self._ask("simulate_relay_call")
+        if key_manager == deployments.FACTORY:
+            if not self.read_view(contract=key_manager, calldata=calldata) or gas_cap < self.gas.deployment:
+                raise CallReverted(b"")
+            return self.gas.deployment
         with self._lock:
             reverted, signer, call = self._run(copy.deepcopy(self._state), key_manager, calldata)
             if reverted is not None or call is None or gas_cap < self.gas.estimate:

@@ -20,6 +20,7 @@ class GasTable:
     reverted: int = 83_700
     follower_margin: int = 20_000
     self_transfer: int = 21_000
+    deployment: int = 460_000
 
 
 @dataclass

@@ -9,6 +9,8 @@ from dataclasses import replace
 from gateway.chain.contracts import decode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import ExternalExecution, Head, Receipt
+from gateway.common.fields import checksum
+from signer import deployments
 from tests.fakes import lukso
 from tests.fakes.lukso import KeyManagerContract, ProfileContract
 from tests.fakes.pool import Pool, Transaction
@@ -175,6 +177,9 @@ class FakeWorld:
         )
 
     def _perform(self, block: Block, transaction: Transaction) -> tuple[bool, int]:
+        if transaction.to == deployments.FACTORY:
+            is_deployed = self._deploy(transaction.data)
+            return is_deployed, self.gas.deployment if is_deployed else transaction.gas_limit
         if transaction.to not in self._state.key_managers:
             return True, self.gas.self_transfer
         if transaction.gas_limit < self.gas.needed:
@@ -195,6 +200,23 @@ class FakeWorld:
         )
         block.executions.append((transaction.to, signer, execution))
         return True, gas_used
+
+    def _deploy(self, calldata: bytes) -> bool:
+        """Deploy a profile as LSP-23's factory does; return False if it reverts, as where the profile exists."""
+        deployment = deployments.decode(calldata)
+        if deployment is None:
+            return False
+        profile, key_manager = deployments.addresses_of(deployment)
+        if profile in self._state.profiles:
+            return False
+        entries = deployments.decode_entries(deployment.module_data) or []
+        permissions = {
+            checksum("0x" + key[-20:].hex()): int.from_bytes(value, "big")
+            for key, value in entries
+            if key.startswith(deployments.PERMISSIONS_PREFIX)
+        }
+        self.create_copy(profile, key_manager, permissions)
+        return True
 
     def _run(
         self, state: State, key_manager: str, calldata: bytes

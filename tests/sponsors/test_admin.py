@@ -73,6 +73,7 @@ def test_terms_written_in_the_form_count_once_they_are_approved(finance: Client)
     body = {
         "policy": policy.pk,
         "targets": f'[{{"contract": "{contract}"}}]',
+        "purpose": "calls",
         "profiles": "all",
         "listed": "",
         "gas_price_ceiling_wei": ceiling,
@@ -100,6 +101,7 @@ def test_terms_for_holders_of_a_token_are_written_in_the_form(finance: Client) -
     body = {
         "policy": policy.pk,
         "targets": "[]",
+        "purpose": "calls",
         "profiles": "holding",
         "counterpart": token.lower(),
         "least_balance": least,

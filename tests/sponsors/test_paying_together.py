@@ -78,7 +78,9 @@ BOUNDS: dict[str, Any] = {
         "window_credits": part * fits + part - 1,
         "window_seconds": 10**8,
     },
+    "sponsor-limit-window-calls": lambda part, fits: {"window_calls": fits, "window_seconds": 10**8},
     "sponsor-limit-campaign": lambda part, fits: {"campaign_credits": part * fits},
+    "sponsor-limit-campaign-calls": lambda part, fits: {"campaign_calls": fits},
 }
 
 

@@ -152,6 +152,12 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
         user=user, profile_address=str(user.profile_address), status="Success", expected_cost=1
     )
     call.created_at = call.settled_at = now
+    deployments = [
+        RelayTransaction(user=user, profile_address=call.profile_address, status=status, deploys_profile=True)
+        for status in ("Success", "Failed")
+    ]
+    for deployment in deployments:
+        deployment.settled_at = now
     undone = ReversedSettlement(number=0, status="Success", real_cost=1, settled_at=now, reversed_at=now)
     account = CreditAccount.objects.create(user=user)
     entry = CreditEntry(account=account, source="VIDEO_ADS", amount=1, balance_before=0, balance_after=1)
@@ -177,6 +183,11 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
         sponsors.of_entry(entry, sponsor=_SPONSOR),
         *payloads.history_of(call, first_hash="0x", charged=1, reversals=[undone]),
         *sponsors.history_of(_sponsored(call), user="0" * 16, first_hash="0x", reversals=[undone]),
+        *(
+            event
+            for deployment in deployments
+            for event in sponsors.history_of(_sponsored(deployment), user="", first_hash="0x", reversals=[])
+        ),
         payloads.of_entry(entry, user_id=user.pk, profile_address=str(user.profile_address)),
         payloads.of_top_up(
             _purchase(user), credits=1, profile_address=str(user.profile_address), at=timezone.now()

@@ -20,6 +20,7 @@ from tests.factories import make
 from tests.relay import conftest as relay
 from tests.relay.chain import Chain
 from tests.relay.conftest import Settle
+from tests.relay.creating import create, deployment_of, for_profiles
 from tests.relay.services.test_vouchers import Issuer, execute_vouched
 from tests.relay.sponsoring import execute_sponsored, hold_of, row_of
 from tests.relay.workers import resend, track
@@ -217,3 +218,28 @@ def test_without_a_subscribed_endpoint_calls_are_not_read(
     with CaptureQueriesContext(connection) as queries:
         collect()
     assert not [query for query in queries if "sponsors_sponsoredcall" in query["sql"]]
+
+
+def test_a_sponsor_gets_the_end_of_a_profile_that_it_requested_by_name(
+    relayers: object, trusted: None, services: Services, settle: Settle, listen: Any
+) -> None:
+    sponsor = make_sponsor()
+    for_profiles(sponsor)
+    listen(sponsor)
+    collect()
+    rows = [create(sponsor)]
+    settle()
+    rows.append(create(sponsor))
+    factory = deployment_of(rows[1]).key_manager_address
+    code = services.rpc.call("eth_getCode", factory, "latest")
+    services.rpc.call("anvil_setCode", factory, "0xfe")
+    settle()
+    services.rpc.call("anvil_setCode", factory, code)
+    collect()
+    created, failed = told()
+    assert (created[0], failed[0]) == ("sponsor.profile-created", "sponsor.profile-failed")
+    for row, (_, data), status in zip(rows, (created, failed), ("Success", "Failed"), strict=True):
+        relayed = deployment_of(row)
+        shown = (data["transactionSenderAddress"], data["transactionHash"], data["status"], data["credits"])
+        assert shown == (row.profile_address, relayed.transaction_hash, status, relayed.real_cost)
+        assert data["user"] is None

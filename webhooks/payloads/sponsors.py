@@ -53,27 +53,34 @@ def history_of(
         undone = {"status": row.status, "credits": min(part, hold.amount), "entryId": None}
         reopened = {"status": RelayStatus.SUBMITTED.value, "credits": hold.amount, "entryId": None}
         events += [
-            _of(call, EventType.SPONSOR_CALL_SETTLED, row.settled_at, who | undone, row.number),
+            _of(call, _end_of(relayed, row.status), row.settled_at, who | undone, row.number),
             _of(call, EventType.SPONSOR_CALL_REOPENED, row.reversed_at, who | reopened, row.number),
         ]
     # A hold that an older version's worker has left open is closed within a minute.
     if relayed.settled_at is not None and hold.status != HoldStatus.HELD:
         outcome = {"status": relayed.status, "credits": hold.captured_amount or 0, "entryId": hold.entry_id}
-        events.append(
-            _of(call, EventType.SPONSOR_CALL_SETTLED, relayed.settled_at, who | outcome, len(reversals))
-        )
+        kind = _end_of(relayed, relayed.status)
+        events.append(_of(call, kind, relayed.settled_at, who | outcome, len(reversals)))
     return events
+
+
+def _end_of(relayed: RelayTransaction, status: str) -> EventType:
+    if not relayed.deploys_profile:
+        return EventType.SPONSOR_CALL_SETTLED
+    is_there = status in RelayTransaction.EXECUTED
+    return EventType.SPONSOR_PROFILE_CREATED if is_there else EventType.SPONSOR_PROFILE_FAILED
 
 
 def _who(call: SponsoredCall, relayed: RelayTransaction, *, user: str, first_hash: str) -> Data:
     """
     Name the call and its user.
 
-    If the sponsor's server has signed a voucher for this profile, or was asked about this call, it gets both by name.
+    If the sponsor's server has requested this profile, has signed a voucher for it, or was asked about this call, it
+    gets both by name.
     For other calls it gets only the user's pseudonym from its figures; a transaction hash would reveal the profile.
     """
     rule, policy = call.version.profiles, call.version.policy
-    is_known = rule in {ProfileRule.VOUCHED, ProfileRule.VERIFIED}
+    is_known = relayed.deploys_profile or rule in {ProfileRule.VOUCHED, ProfileRule.VERIFIED}
     voucher = getattr(call, "voucher", None)
     return {
         "sponsor": policy.sponsor.slug,

@@ -32,7 +32,12 @@ _RUN_SECONDS = 30.0
 _Reader = Callable[[Span, Audience], int]
 _Histories = Callable[[Iterable[int]], dict[int, list[Event]]]
 # The last event of a call that has ended.
-_ENDS = (EventType.CALL_SETTLED, EventType.SPONSOR_CALL_SETTLED)
+_ENDS = (
+    EventType.CALL_SETTLED,
+    EventType.SPONSOR_CALL_SETTLED,
+    EventType.SPONSOR_PROFILE_CREATED,
+    EventType.SPONSOR_PROFILE_FAILED,
+)
 
 
 def collect(*, now: datetime) -> None:

@@ -186,6 +186,7 @@ function actionTitle({ action, to, valueWei, method, recipient }, { currency }) 
     return t("Sent {amount} to {to}", { amount: coins(valueWei, currency), to: short(to) });
   if (action === "write") return t("Changed the profile's data");
   if (action === "deploy") return t("Created a contract");
+  if (action === "create") return t("Your profile was created");
   if (action === "manage")
     return method ? t("Called {method} of the profile", { method }) : t("Called a function of the profile");
   const named = METHODS[method]?.(recipient ? short(recipient) : "?");

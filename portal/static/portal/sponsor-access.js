@@ -187,6 +187,7 @@ function roleChoice(member, change, report) {
 const SCOPES = {
   read: t("See everything"),
   simulate: t("Simulate calls"),
+  create: t("Create profiles for newcomers"),
   manage: t("Use funds"),
 };
 

@@ -164,13 +164,15 @@ function paid(terms, service) {
   return [
     [
       t("Pays for"),
-      terms.targets.length
-        ? h(
-            "ul",
-            { class: "facts" },
-            terms.targets.map((target) => h("li", {}, targetOf(target, service))),
-          )
-        : t("every call"),
+      terms.purpose === "profiles"
+        ? t("new profiles that your server requests")
+        : terms.targets.length
+          ? h(
+              "ul",
+              { class: "facts" },
+              terms.targets.map((target) => h("li", {}, targetOf(target, service))),
+            )
+          : t("every call"),
     ],
     [t("Profiles"), profiles[terms.profiles] ?? terms.profiles],
     terms.counterpart !== null && [
@@ -203,11 +205,14 @@ function limits(terms) {
     limit(t("Per user and day"), terms.userDayCredits),
     limit(t("Per user in total"), terms.userCredits),
     limit(t("Calls per user"), terms.userCalls, number),
-    terms.windowSeconds !== null && [
-      t("In {time}", { time: lasting(terms.windowSeconds / 60) }),
-      credits(terms.windowCredits),
-    ],
+    limit(t("In {time}", { time: lasting((terms.windowSeconds ?? 0) / 60) }), terms.windowCredits),
+    limit(
+      t("Number in {time}", { time: lasting((terms.windowSeconds ?? 0) / 60) }),
+      terms.windowCalls,
+      number,
+    ),
     limit(t("In total"), terms.campaignCredits),
+    limit(t("Number in total"), terms.campaignCalls, number),
   ];
 }
 

@@ -1,6 +1,6 @@
 // A sponsor's spend by contract and by user.
 
-import { explorerLink, h, panel, quiet, table } from "./dom.js";
+import { definitions, explorerLink, h, panel, quiet, table } from "./dom.js";
 import { credits, number, t, tn } from "./text.js";
 
 const DAYS = 30;
@@ -8,12 +8,39 @@ const DAYS = 30;
 export async function show(context) {
   const { session, path, draw } = context;
   const query = { days: DAYS };
-  const [{ contracts }, { users, userCount }, service] = await Promise.all([
+  const [{ contracts }, { users, userCount }, profiles, service] = await Promise.all([
     session.get(`${path}/contracts`, query),
     session.get(`${path}/spend`, query),
+    session.get(`${path}/profiles`, query),
     context.service,
   ]);
-  draw(byContract(contracts, service), byUser(users, userCount));
+  draw(byContract(contracts, service), byUser(users, userCount), newProfiles(profiles));
+}
+
+function newProfiles({ created, registered, inProgress, failed, credits: cost, acted }) {
+  const title = t("New profiles, in {days} days", { days: DAYS });
+  if (!(created + registered + inProgress + failed))
+    return panel(
+      title,
+      quiet(
+        t("Your server can give newcomers a profile."),
+        " ",
+        h("a", { href: "/docs/profiles" }, t("How to create a profile for a user")),
+      ),
+    );
+  return panel(
+    title,
+    definitions(
+      [t("Created"), number(created)],
+      registered > 0 && [t("Existing profiles with a new account"), number(registered)],
+      inProgress > 0 && [t("In progress"), number(inProgress)],
+      failed > 0 && [t("Failed"), number(failed)],
+      [t("With a first transaction"), number(acted)],
+      [t("Cost"), credits(cost)],
+      created > 0 && [t("Cost of each"), credits(Math.round(cost / created))],
+      acted > 0 && [t("Cost of each with a first transaction"), credits(Math.round(cost / acted))],
+    ),
+  );
 }
 
 const sums = [
@@ -27,6 +54,7 @@ function byContract(contracts, service) {
     batch: t("batches of several contracts"),
     profile: t("the profile itself"),
     deployment: t("a new contract"),
+    "new-profile": t("new profiles"),
   };
   const named = ({ contract }) => names[contract] ?? explorerLink(service, "address", contract);
   return panel(

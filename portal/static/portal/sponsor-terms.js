@@ -5,6 +5,7 @@ import { t } from "./text.js";
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const WHOLE = /^[1-9]\d{0,14}$/;
+const DAY_SECONDS = 86_400;
 const NAME = /^[\w-]{1,40}$/;
 
 const text = (name, attributes) => h("input", { name, autocomplete: "off", ...attributes });
@@ -56,6 +57,22 @@ const TEMPLATES = {
     }),
     fault: ({ counterpart, leastBalance }) =>
       noAddress(counterpart) || (!/^[1-9]\d{0,76}$/.test(leastBalance) && t("Enter whole numbers above 0.")),
+  },
+  newcomers: {
+    label: t("New profiles that my server requests"),
+    fields: () => [
+      field(
+        t("New profiles a day"),
+        whole("windowCalls", 100),
+        h("a", { href: "/docs/profiles" }, t("How to create a profile for a user")),
+      ),
+    ],
+    terms: ({ windowCalls }) => ({
+      purpose: "profiles",
+      windowSeconds: DAY_SECONDS,
+      windowCalls: Number(windowCalls),
+    }),
+    fault: ({ windowCalls }) => !WHOLE.test(windowCalls) && t("Enter whole numbers above 0."),
   },
   vouchers: {
     label: t("Calls with a voucher from my server"),

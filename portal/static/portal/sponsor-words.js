@@ -4,6 +4,9 @@ import { t } from "./text.js";
 
 export const RULES = {
   "sponsor-no-policy": t("No policy in force"),
+  "sponsor-purpose": t("A policy for other things"),
+  "sponsor-limit-window-calls": t("Number in the time window"),
+  "sponsor-limit-campaign-calls": t("Number in total"),
   "sponsor-target": t("Contract or function not listed"),
   "sponsor-unreadable": t("The call cannot be read"),
   "sponsor-profile": t("Profile not included"),
@@ -43,6 +46,8 @@ export const EVENTS = {
   "sponsor.posted": t("Credits were added or taken, except for calls"),
   "sponsor.call-settled": t("A paid call has ended"),
   "sponsor.call-reopened": t("The chain undid the end of a paid call"),
+  "sponsor.profile-created": t("A profile that your server requested exists"),
+  "sponsor.profile-failed": t("A profile that your server requested was not created"),
 };
 
 export const MESSAGES = { ...EVENTS, "webhook.test": t("Test") };

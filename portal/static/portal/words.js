@@ -54,6 +54,10 @@ export const FAILURES = {
   "overtaken-by-reopened-call": t(
     "The chain was reorganized, and an earlier call of yours went first. Send it again.",
   ),
+  "deployed-by-somebody-else": t(
+    "Somebody else deployed exactly this profile first. It exists and is yours.",
+  ),
+  "deployment-reverted": t("The profile could not be deployed. Ask who created it for you."),
   "relay-nonce-refused": t("Another call of yours took its place first. Send it again."),
   "relay-call-not-yet-valid": t("Your wallet allowed the call only from a later time. Send it again then."),
   "controller-without-permissions": t("The key of your wallet has no permissions on this profile."),

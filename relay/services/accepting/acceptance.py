@@ -10,6 +10,7 @@ A batch waits only briefly for a locked row, since all its calls wait with it; t
 
 import logging
 from collections.abc import Sequence, Set
+from typing import Any
 
 from django.db import IntegrityError, OperationalError, transaction
 
@@ -111,28 +112,45 @@ def accept(calls: Sequence[SubmittedCall], *, lock_timeout: str | None = None) -
         SignerUnavailable: the remote signer does not respond.
     """
     signer = get_signer()
-    policy = policy_of(calls, signer) | {
-        "lock_timeout": lock_timeout,
-        "relayer_lock_timeout": f"{contention.RELAYER_MILLISECONDS}ms",
-    }
+    policy = limits_of(calls, signer, lock_timeout=lock_timeout)
     try:
         with transaction.atomic(durable=True):
-            for call, slot in zip(calls, take_slots(calls, policy), strict=True):
-                call.slot = slot
-            taken = [call for call in calls if call.slot.outcome == "taken"]
-            for call in taken:
-                call.columns = call.to_store()
-            if signer.is_remote:
-                unsigned.keep([unsigned.of_call(call) for call in taken])
-            elif taken:
-                for call in taken:
-                    _sign(signer, call)
-                insert_calls([call.columns for call in taken])
+            take_and_store(calls, signer, policy)
     except IntegrityError as error:
         outcome = _NONCE_CONFLICTS.get(db.violated_constraint(error) or "")
         if len(calls) > 1 or outcome is None:
             raise
         calls[0].slot = Slot(0, outcome)
+
+
+def limits_of(
+    calls: Sequence[SubmittedCall], signer: Signer, *, lock_timeout: str | None = None
+) -> dict[str, Any]:
+    """
+    Return the limits with which `take_and_store` takes slots. Call this before the transaction.
+
+    Raises:
+        SignerUnavailable: the remote signer does not respond.
+    """
+    return policy_of(calls, signer) | {
+        "lock_timeout": lock_timeout,
+        "relayer_lock_timeout": f"{contention.RELAYER_MILLISECONDS}ms",
+    }
+
+
+def take_and_store(calls: Sequence[SubmittedCall], signer: Signer, policy: dict[str, Any]) -> None:
+    """Take the slots of the calls in the caller's transaction, and store those that have one; set each `slot`."""
+    for call, slot in zip(calls, take_slots(calls, policy), strict=True):
+        call.slot = slot
+    taken = [call for call in calls if call.slot.outcome == "taken"]
+    for call in taken:
+        call.columns = call.to_store()
+    if signer.is_remote:
+        unsigned.keep([unsigned.of_call(call) for call in taken])
+    elif taken:
+        for call in taken:
+            _sign(signer, call)
+        insert_calls([call.columns for call in taken])
 
 
 def try_slot(call: SubmittedCall) -> None:

@@ -20,7 +20,7 @@ from relay.queries.calls import CallRows, Identity
 from relay.services.accepting.contention import Ticket
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction
 from sponsors.queries import Offer
-from sponsors.rules.policies import OutsideResponse, Question
+from sponsors.rules.policies import OutsideResponse, Purpose, Question
 from sponsors.services.paying import Bill, SponsorChoice, Sponsorship
 from sponsors.services.verifiers import AskedCall
 
@@ -103,6 +103,8 @@ class SubmittedCall:
     request_id: str = ""
     # Set only if tracing is enabled.
     trace: tracing.Request | None = None
+    # Whether the transaction deploys the profile, which a sponsor pays.
+    deploys_profile: bool = False
 
     rows: CallRows = field(init=False, repr=False)
     query: RelayQuery = field(init=False, repr=False)
@@ -143,7 +145,8 @@ class SubmittedCall:
     @property
     def data_bytes(self) -> int:
         """The size of the transaction's calldata."""
-        return relay_call_bytes(self.signed.payload)
+        payload = self.signed.payload
+        return len(payload) if self.deploys_profile else relay_call_bytes(payload)
 
     @property
     def worst_cost_wei(self) -> int:
@@ -197,6 +200,7 @@ class SubmittedCall:
             now=self.now,
             choice=self.sponsor,
             quoted_version=self.quoted_version,
+            purpose=Purpose.PROFILES if self.deploys_profile else Purpose.CALLS,
         )
 
     def wanted_slot(self, place: int) -> dict[str, Any]:
@@ -229,6 +233,7 @@ class SubmittedCall:
         )
         return {
             "chain_id": get_chain().id,
+            "deploys_profile": self.deploys_profile,
             "user_id": self.caller.user_id,
             "profile_address": self.caller.profile_address,
             "key_manager_address": self.signed.key_manager,

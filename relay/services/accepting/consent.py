@@ -7,12 +7,14 @@ the account, which belongs to the profile at home. Either a session of the accou
 same call to the same controller.
 """
 
+from datetime import datetime
+
 from gateway.chain.config import get_chain, home, on_home
 from gateway.chain.errors import NodeUnavailable
 from relay.errors import HomePermissionMissing
 from relay.queries.calls import controller_of_session
 from relay.services.accepting import limits
-from relay.services.accepting.calls import SubmittedCall
+from relay.services.accepting.calls import Caller, SubmittedCall
 from users.errors import ControllerRevoked
 from users.services import controllers, sessions
 
@@ -34,10 +36,11 @@ def require(call: SubmittedCall) -> None:
         HomePermissionMissing: the call has no token, and the home chain does not permit it to its controller.
         NodeUnavailable: the call has no token, and no node of the home chain responded.
     """
+    if call.caller.is_signed_in:
+        require_session(call.caller, now=call.now)
+        return
     with on_home(), limits.share_of_nodes(call.caller.user_id):
-        if call.caller.is_signed_in:
-            _require_session(call)
-        elif not controllers.may_relay(
+        if not controllers.may_relay(
             profile_address=call.caller.profile_address,
             controller=call.identity.controller,
             payload=call.signed.payload,
@@ -50,15 +53,21 @@ def require(call: SubmittedCall) -> None:
             )
 
 
-def _require_session(call: SubmittedCall) -> None:
-    caller = call.caller
-    controller = controller_of_session(user_id=caller.user_id, session_id=caller.session_id, now=call.now)
+def require_session(caller: Caller, *, now: datetime) -> None:
+    """
+    Refuse a caller with a token whose controller may no longer sign at home.
+
+    Raises:
+        ControllerRevoked: the controller lost SIGN at home; the session has ended.
+    """
+    controller = controller_of_session(user_id=caller.user_id, session_id=caller.session_id, now=now)
     if controller is None or caller.session_id is None:
         return  # The token's issuer vouches for it; there is no controller to read.
     try:
-        may_sign = controllers.may_sign(profile_address=caller.profile_address, controller=controller)
+        with on_home(), limits.share_of_nodes(caller.user_id):
+            may_sign = controllers.may_sign(profile_address=caller.profile_address, controller=controller)
     except NodeUnavailable:
         return
     if not may_sign:
-        sessions.end_revoked(session_id=caller.session_id, now=call.now)
+        sessions.end_revoked(session_id=caller.session_id, now=now)
         raise ControllerRevoked("The controller that signed in may no longer sign for the profile.")

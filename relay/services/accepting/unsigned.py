@@ -18,14 +18,13 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
 from gateway.chain.config import get_chain
-from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import SignerUnavailable
 from gateway.chain.remote_signing import RETRY_AFTER_SECONDS, limit_reached
 from gateway.chain.signing import get_signer
 from gateway.common import db
 from gateway.common.statements import Statements
 from relay.errors import RelayNonceTaken
-from relay.models import UnsignedCall
+from relay.models import ProfileCreation, UnsignedCall, calldata_of
 from relay.services.accepting.calls import SubmittedCall, signed_columns, unhex
 from relay.services.accepting.contention import BATCH_MILLISECONDS, locked
 from relay.services.accepting.statements import insert_calls
@@ -66,7 +65,9 @@ class Unsigned:
     def request(self) -> SigningRequest:
         """The request to the signer."""
         row = self.row
-        calldata = encode_execute_relay_call(
+        calldata = calldata_of(
+            # Rows of an older version do not have this member.
+            deploys_profile=row.get("deploys_profile", False),
             signature=unhex(row["signature"]),
             nonce=int(row["relay_nonce"]),
             validity=int(row["validity"]),
@@ -197,6 +198,19 @@ def finish_repeated(hold_id: int) -> str:
     return outcome
 
 
+def finish_equal(call: SubmittedCall) -> bool:
+    """
+    Sign and store the equal call that waits for its signature; return False if none waits.
+
+    Raises:
+        DomainError: the signer does not respond, or the call could not be signed in time.
+    """
+    waiting = UnsignedCall.objects.filter(chain_id=get_chain().id, hold__key=call.hold_key).first()
+    if waiting is not None:
+        finish_repeated(waiting.hold_id)
+    return waiting is not None
+
+
 def complete_on_nonce_of(call: SubmittedCall) -> None:
     """
     Complete the earlier call that waits for its signature on this call's relay nonce; its caller has no response yet.
@@ -252,6 +266,8 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
         return
     gone = db.all_rows(_Sql.take_away, {"holds": [call.hold_id for call in calls]})
     holds = [hold_id for hold_id, _, _ in gone]
+    # A request for a profile that nothing was signed for is as good as never sent.
+    ProfileCreation.objects.filter(hold__in=holds).delete()
     db.all_rows(_Sql.release, {"holds": holds, "chain": get_chain().id})
     holding.withdraw(hold_ids=holds)
     if give_back:

@@ -50,6 +50,9 @@ def limits_for(kind: Loss.Kind) -> LossLimits:
     """Return the limits for reservations of this kind of loss."""
     if kind in _VITAL:
         return LossLimits(None, get_chain().losses.per_hour_wei)
+    if kind == Loss.Kind.OVERTAKEN:
+        # Each is of another user, the new profile's. A sponsor pays for those above this part of the budget.
+        return LossLimits(None, get_chain().losses.per_hour_wei // 4)
     parts = 2 if kind == Loss.Kind.QUOTE else 3
     return LossLimits(get_chain().losses.user_per_hour_wei, get_chain().losses.per_hour_wei * parts // 4)
 

@@ -20,11 +20,10 @@ from gateway.chain.config import chains, get_chain, home, on_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.types import ChainView, Receipt
 from gateway.common import db
-from gateway.common.statements import Statements, literals
-from relay.models import SQL, Attempt
+from gateway.common.statements import Statements
+from relay.models import SQL, UNCHARGED, Attempt
 from relay.pricing import credits_of
 from relay.services.sending import cancellation
-from relay.services.settling.reorganisations import OVERTAKEN
 
 logger = logging.getLogger(__name__)
 DAYS = 40
@@ -33,7 +32,7 @@ RECEIPT_DAYS = 2
 BATCH_SIZE = 200
 
 
-class _Sql(Statements, file=__file__, shared=SQL, overtaken=literals(OVERTAKEN)):
+class _Sql(Statements, file=__file__, shared=SQL):
     find_differences: str
     settled: str
     relayers: str
@@ -138,7 +137,7 @@ def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
             yield Finding(rule, row.call_id, row.attempt_id, int(receipt is not None), int(row.is_mined))
         return
     cost = 0
-    if row.kind == Attempt.Kind.CALL and row.failure_code != OVERTAKEN:
+    if row.kind == Attempt.Kind.CALL and row.failure_code not in UNCHARGED:
         cost = credits_of(receipt.cost_wei, credit_wei=int(row.credit_wei))
     pairs = {
         "an attempt succeeded if the nodes report success": (receipt.succeeded, row.succeeded),

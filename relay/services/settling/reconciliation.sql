@@ -9,7 +9,7 @@ WITH settled AS (
            coalesce(of_sponsor.captured_amount, 0) AS sponsor_captured,
            ceil(call.real_cost * version.share_percent / 100.0) AS sponsor_part,
            mined.succeeded, mined.id AS attempt_id,
-           CASE WHEN mined.kind = @call_kind@ AND call.failure_code <> @overtaken@
+           CASE WHEN mined.kind = @call_kind@ AND call.failure_code NOT IN @uncharged@
                 THEN ceil((mined.gas_used::numeric * mined.effective_gas_price_wei + mined.extra_fee_wei)
                           / call.credit_wei)
                 ELSE 0 END AS cost

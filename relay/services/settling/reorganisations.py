@@ -36,7 +36,6 @@ REORGANISED = "reorganised"
 # Failure code of a reopened call that was cancelled in favour of a newer call with its relay nonce.
 SUPERSEDED = "superseded"
 # Failure code of that newer call, if the reopened one was executed instead.
-OVERTAKEN = "overtaken-by-reopened-call"
 
 
 class _Sql(Statements, file=__file__, shared=SQL):

@@ -28,7 +28,7 @@ from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
 from gateway.web import tracing
 from relay.errors import KeyManagerNotOwner
-from relay.models import SQL, Attempt, RelayTransaction
+from relay.models import DEPLOYED_FIRST, OVERTAKEN, SQL, Attempt, Loss, RelayTransaction
 from relay.pricing import credits_of
 from relay.services.fleet import losses
 from relay.services.settling import reorganisations, traces
@@ -113,12 +113,16 @@ def _outcome_of_failure(confirmed: Confirmed, cost: int, now: datetime) -> Outco
         NodeUnavailable: a revert could not be explained yet; retry.
     """
     receipt = confirmed.receipt
-    attempt = Attempt.objects.select_related("relay_transaction__relayer").get(pk=confirmed.attempt_id)
+    attempt = Attempt.objects.select_related("relay_transaction__relayer", "relay_transaction__hold").get(
+        pk=confirmed.attempt_id
+    )
     transaction = attempt.relay_transaction
     if attempt.kind == Attempt.Kind.CANCELLATION:
         status = _Status(transaction.terminal_status)
         return Outcome(status, 0, transaction.failure_code, transaction.failure_detail)
     try:
+        if transaction.deploys_profile:
+            return _outcome_of_deployment(transaction, receipt, cost, now)
         return _outcome_of_revert(transaction=transaction, receipt=receipt, cost=cost)
     except NodeUnavailable:
         timeout = timedelta(seconds=_EXPLAINED_WITHIN_BLOCKS * get_chain().block_seconds)
@@ -126,6 +130,41 @@ def _outcome_of_failure(confirmed: Confirmed, cost: int, now: datetime) -> Outco
             raise
         logger.warning("no node explains the revert of %s; it is settled as failed", receipt.transaction_hash)
         return Outcome(_Status.FAILED, cost, "reverted", "The call reverted without a reason.")
+
+
+def _outcome_of_deployment(
+    transaction: RelayTransaction, receipt: Receipt, cost: int, now: datetime
+) -> Outcome:
+    """
+    Return the outcome of a deployment that reverted.
+
+    If somebody else deployed exactly this profile first, the sponsor has what it asked for. The service bears the gas,
+    within a part of its loss budget, because the sponsor could not prevent it.
+    """
+    profile = get_chain_client().read_profile(
+        profile=transaction.profile_address,
+        controller=transaction.profile_address,
+        digest=bytes(32),
+        signature=b"",
+    )
+    if not profile.profile_code:
+        return Outcome(_Status.FAILED, cost, "deployment-reverted", "The factory reverted the deployment.")
+    detail = "Somebody else deployed exactly this profile first."
+    if _bear(transaction, receipt.cost_wei, now):
+        return Outcome(_Status.EXECUTED_EXTERNALLY, 0, DEPLOYED_FIRST, detail)
+    return Outcome(_Status.EXECUTED_EXTERNALLY, cost, "executed-externally", detail)
+
+
+@transaction.atomic(durable=True)
+def _bear(call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
+    """Have the service bear the cost of an overtaken deployment; return False if its budget for that is used up."""
+    return losses.reserve(
+        key=call.hold.key,
+        user_id=call.user_id,
+        amount_wei=cost_wei,
+        kind=Loss.Kind.OVERTAKEN,
+        now=now,
+    )
 
 
 def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost: int) -> Outcome:
@@ -139,9 +178,7 @@ def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost:
     # If the key manager no longer returns a nonce, there is no way to find another execution.
     if next_nonce is not None and next_nonce > transaction.relay_nonce:
         if reorganisations.was_overtaken(transaction):
-            return Outcome(
-                _Status.FAILED, 0, reorganisations.OVERTAKEN, "A reorganisation let an earlier call in."
-            )
+            return Outcome(_Status.FAILED, 0, OVERTAKEN, "A reorganisation let an earlier call in.")
         executions = client.read_external_executions(
             key_manager=transaction.key_manager_address,
             controller=transaction.controller_address,

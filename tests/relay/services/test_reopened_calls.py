@@ -11,7 +11,7 @@ from devstack.services.stack import Services
 from devstack.world.test_contracts import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
-from relay.models import RelayTransaction
+from relay.models import OVERTAKEN, RelayTransaction
 from relay.services.settling import reorganisations
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
@@ -108,7 +108,7 @@ class TestRepeats:
         assert first.status == "Success"
         assert (second.status, second.failure_code, second.real_cost) == (
             "Failed",
-            reorganisations.OVERTAKEN,
+            OVERTAKEN,
             0,
         )
         assert balance_of(user) == (CREDITS - first.real_cost, 0, CREDITS - first.real_cost)

@@ -31,11 +31,10 @@ from devstack.world.test_contracts import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
-from relay.models import Attempt, Relayer, RelayTransaction, ReversedSettlement
+from relay.models import OVERTAKEN, Attempt, Relayer, RelayTransaction, ReversedSettlement
 from relay.services.sending import broadcasting, cancellation, replacement
 from relay.services.sending.gaps import GapWatch
 from relay.services.settling import reconciliation
-from relay.services.settling.reorganisations import OVERTAKEN
 from rewards.models import Badge, ExperienceEntry
 from tests.credits.causes import causeless
 from tests.relay.callers import execute

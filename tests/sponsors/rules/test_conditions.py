@@ -168,5 +168,5 @@ def test_without_any_policy_nothing_is_paid() -> None:
 
 def test_every_rule_has_a_code_of_its_own() -> None:
     codes = [error.code for error in PolicyRefused.__subclasses__()]
-    assert len(set(codes)) == len(codes) == 22
+    assert len(set(codes)) == len(codes) == 25
     assert all(code.startswith("sponsor-") for code in codes)

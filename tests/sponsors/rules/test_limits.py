@@ -1,6 +1,7 @@
 """Each limit pays up to its bound, to the credit and to the call, and names itself, what is used and what is left."""
 
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -77,16 +78,32 @@ def test_a_limit_in_credits_pays_below_and_at_its_bound_and_not_above(
         }
 
 
-@pytest.mark.parametrize(("used", "pays"), [(-2, True), (-1, True), (0, False), (1, False)])
-def test_a_number_of_calls_is_paid_and_not_one_more(used: int, pays: bool) -> None:
-    version = policy(limits=Limits(user_calls=_LIMIT))
+_NUMBERS: dict[str, tuple[Limits, Callable[[int], Usage]]] = {
+    "sponsor-limit-user-calls": (Limits(user_calls=_LIMIT), lambda used: Usage(user_calls=used)),
+    "sponsor-limit-window-calls": (
+        Limits(window_calls=_LIMIT, window_seconds=_SECONDS),
+        lambda used: Usage(window_calls=used),
+    ),
+    "sponsor-limit-campaign-calls": (
+        Limits(campaign_calls=_LIMIT),
+        lambda used: Usage(campaign_calls=used),
+    ),
+}
 
-    decision = decide([version], facts(), {version.version_id: Usage(user_calls=_LIMIT + used)})
+
+@pytest.mark.parametrize("rule", _NUMBERS)
+@pytest.mark.parametrize(("used", "pays"), [(-2, True), (-1, True), (0, False), (1, False)])
+def test_a_number_of_calls_is_paid_and_not_one_more(rule: str, used: int, pays: bool) -> None:
+    limits, usage = _NUMBERS[rule]
+    version = policy(limits=limits)
+
+    decision = decide([version], facts(), {version.version_id: usage(_LIMIT + used)})
 
     assert decision.paid_by == (version if pays else None)
     if not pays:
         error = decision.error()
-        assert (error.code, error.status) == ("sponsor-limit-user-calls", 402)
+        assert (error.code, error.status) == (rule, 402)
+        assert ("resets" in error.members) == (rule == "sponsor-limit-window-calls")
         assert (error.members["limit"], error.members["used"], error.members["fits"]) == (
             _LIMIT,
             _LIMIT + used,

@@ -37,14 +37,19 @@ ProblemCode: TypeAlias = Literal[
     "check-ins-paused",
     "controller-revoked",
     "controller-without-permissions",
+    "copy-at-home",
+    "copy-unsafe",
+    "creation-key-used",
     "currency-fixed",
     "currency-not-supported",
     "data-key-not-allowed",
     "delegate-call-not-allowed",
+    "deployment-refused",
     "email-unavailable",
     "endpoint-disabled",
     "endpoint-refused",
     "fees-too-high",
+    "first-deployment-unknown",
     "fresh-sign-in-required",
     "gas-limit-exceeded",
     "home-permission-missing",
@@ -69,13 +74,18 @@ ProblemCode: TypeAlias = Literal[
     "not-authorised",
     "not-found",
     "not-your-profile",
+    "paid-credits-needed",
     "payload-function-not-supported",
     "payload-malformed",
     "payment-method-required",
     "permission-denied",
     "profile-balance-too-low",
+    "profile-creation-off",
+    "profile-data-refused",
     "profile-not-deployed",
     "profile-not-registered",
+    "profile-not-requested",
+    "profile-not-there",
     "profile-refused",
     "purchase-closed",
     "purchase-differs",
@@ -88,6 +98,7 @@ ProblemCode: TypeAlias = Literal[
     "rate-missing",
     "refresh-token-reused",
     "refresh-token-unknown",
+    "registrations-used",
     "relay-call-expired",
     "relay-call-not-yet-valid",
     "relay-nonce-gap",
@@ -131,18 +142,21 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-gas-price",
     "sponsor-holding",
     "sponsor-holding-unknown",
+    "sponsor-home-only",
     "sponsor-invitation",
     "sponsor-key",
     "sponsor-key-network",
     "sponsor-last-owner",
     "sponsor-limit-call",
     "sponsor-limit-campaign",
+    "sponsor-limit-campaign-calls",
     "sponsor-limit-user-calls",
     "sponsor-limit-user-day",
     "sponsor-limit-user-total",
     "sponsor-limit-verifier",
     "sponsor-limit-voucher",
     "sponsor-limit-window",
+    "sponsor-limit-window-calls",
     "sponsor-mail-failed",
     "sponsor-member-unknown",
     "sponsor-name-taken",
@@ -151,6 +165,7 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-not-started",
     "sponsor-openings-used",
     "sponsor-profile",
+    "sponsor-purpose",
     "sponsor-self-service-off",
     "sponsor-session-ended",
     "sponsor-sign-in",
@@ -227,7 +242,7 @@ class Action(TypedDict):
     recipient: str | None
 
 
-ActionEnum: TypeAlias = Literal["send", "call", "write", "deploy", "manage"]
+ActionEnum: TypeAlias = Literal["send", "call", "write", "deploy", "manage", "create"]
 
 
 class ActionRequest(TypedDict):
@@ -395,6 +410,42 @@ class Contracts(TypedDict):
     contracts: "list[SpentOnContract]"
 
 
+class Controller(TypedDict):
+    """A controller of the new profile, and its permissions as LSP-6 encodes them."""
+
+    address: str
+    permissions: str
+
+
+class Copy(TypedDict):
+    """A profile on another chain."""
+
+    universalProfileAddress: str
+    keyManagerAddress: str
+    chainId: int
+    status: "StatusEnum"
+    transactionHash: str | None
+    controllers: "list[Controller]"
+
+
+class CopyRequestRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    chainId: int
+    firstDeployment: NotRequired["FirstDeploymentRequest | None"]
+
+
+class CreationFigures(TypedDict):
+    """The profiles that a sponsor requested."""
+
+    created: int
+    registered: int
+    inProgress: int
+    failed: int
+    credits: int
+    acted: int
+
+
 CreditLevelEnum: TypeAlias = Literal["enough", "low", "depleted"]
 
 CreditSourceEnum: TypeAlias = Literal[
@@ -536,7 +587,13 @@ EntrySourceEnum: TypeAlias = Literal[
 ]
 
 EventsEnum: TypeAlias = Literal[
-    "sponsor.low", "sponsor.recovered", "sponsor.posted", "sponsor.call-settled", "sponsor.call-reopened"
+    "sponsor.low",
+    "sponsor.recovered",
+    "sponsor.posted",
+    "sponsor.call-settled",
+    "sponsor.call-reopened",
+    "sponsor.profile-created",
+    "sponsor.profile-failed",
 ]
 
 
@@ -567,6 +624,13 @@ class Fairness(TypedDict):
     draws: "list[Draw]"
     tables: "list[Table]"
     howToRecompute: str
+
+
+class FirstDeploymentRequest(TypedDict):
+    """The salt and the data with which the profile was deployed first."""
+
+    salt: str
+    postDeploymentCallData: str
 
 
 class FirstSteps(TypedDict):
@@ -1126,6 +1190,43 @@ class Problem(TypedDict):
     requestId: str | None
 
 
+class Profile(TypedDict):
+    """
+    A profile that a sponsor asked for. Its status is that of a relay transaction.
+    `ExecutedExternally`: somebody else deployed exactly this profile, or it existed before.
+    The first member of `chains` is the home chain; `status` and `transactionHash` are its.
+    """
+
+    universalProfileAddress: str
+    keyManagerAddress: str
+    status: "StatusEnum"
+    transactionHash: str | None
+    statusPath: str
+    controllers: "list[Controller]"
+    chains: "list[ProfileChain]"
+
+
+class ProfileChain(TypedDict):
+    """The deployment on one chain."""
+
+    chainId: int
+    status: "StatusEnum"
+    transactionHash: str | None
+    failureCode: str
+    credits: int
+
+
+class ProfileRequestRequest(TypedDict):
+    """Either the controllers of the new profile, or the salt and the data of its deployment."""
+
+    lsp6ControllerAddress: NotRequired[list[str]]
+    lsp3Profile: NotRequired[str | None]
+    salt: NotRequired[str]
+    postDeploymentCallData: NotRequired[str]
+    chainIds: NotRequired[list[int] | None]
+    sponsorVoucher: NotRequired[str | None]
+
+
 class ProfileResponse(TypedDict):
     name: str
     picture: str | None
@@ -1160,6 +1261,9 @@ class Purchases(TypedDict):
     """The newest purchases."""
 
     results: "list[Purchase]"
+
+
+PurposeEnum: TypeAlias = Literal["calls", "profiles"]
 
 
 class Quota(TypedDict):
@@ -1217,6 +1321,12 @@ class Refused(TypedDict):
     requests: int
 
 
+class RegisterRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    universalProfileAddress: str
+
+
 class RevealedSeed(TypedDict):
     """A revealed seed in hex."""
 
@@ -1225,7 +1335,7 @@ class RevealedSeed(TypedDict):
     seed: str
 
 
-RightsEnum: TypeAlias = Literal["read", "simulate", "manage", "own"]
+RightsEnum: TypeAlias = Literal["read", "simulate", "create", "manage", "own"]
 
 RoleEnum: TypeAlias = Literal["viewer", "manager", "owner"]
 
@@ -1253,7 +1363,7 @@ class SavedCard(TypedDict):
     expiresYear: int
 
 
-ScopesEnum: TypeAlias = Literal["read", "simulate", "manage"]
+ScopesEnum: TypeAlias = Literal["read", "simulate", "create", "manage"]
 
 
 class SelfService(TypedDict):
@@ -1569,6 +1679,7 @@ class Terms(TypedDict):
     """
 
     version: int
+    purpose: "PurposeEnum"
     startsAt: str | None
     endsAt: str | None
     targets: "list[Target]"
@@ -1585,7 +1696,9 @@ class Terms(TypedDict):
     userCalls: int | None
     windowSeconds: int | None
     windowCredits: int | None
+    windowCalls: int | None
     campaignCredits: int | None
+    campaignCalls: int | None
 
 
 TermsProfilesEnum: TypeAlias = Literal[
@@ -1603,6 +1716,7 @@ class TermsRequestRequest(TypedDict):
     sponsor's budget.
     """
 
+    purpose: NotRequired["PurposeEnum"]
     targets: NotRequired["list[TargetRequestRequest]"]
     profiles: NotRequired["TermsRequestProfilesEnum"]
     listed: NotRequired[list[str]]
@@ -1619,7 +1733,9 @@ class TermsRequestRequest(TypedDict):
     userCalls: NotRequired[int | None]
     windowSeconds: NotRequired[int | None]
     windowCredits: NotRequired[int | None]
+    windowCalls: NotRequired[int | None]
     campaignCredits: NotRequired[int | None]
+    campaignCalls: NotRequired[int | None]
 
 
 class Timeline(TypedDict):

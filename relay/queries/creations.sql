@@ -1,0 +1,22 @@
+-- name: figures
+-- The profiles that a sponsor requested since a time: their numbers, what they have cost, and how many have acted since.
+WITH requested AS (
+    SELECT creation.kind, coalesce(call.status, CASE WHEN creation.hold_id IS NULL THEN @executed_externally@ ELSE @pending@ END) AS status,
+           coalesce(paid.captured_amount, 0) AS credits,
+           EXISTS (
+               SELECT FROM relay_relaytransaction AS act
+               WHERE act.user_id = creation.user_id AND act.status = @success@ AND NOT act.deploys_profile
+           ) AS has_acted
+    FROM relay_profilecreation AS creation
+    LEFT JOIN relay_relaytransaction AS call ON call.hold_id = creation.hold_id
+    LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = creation.hold_id
+    LEFT JOIN credits_hold AS paid ON paid.id = sponsored.sponsor_hold_id
+    WHERE creation.sponsor_id = %(sponsor)s AND creation.created_at >= %(since)s
+)
+SELECT count(*) FILTER (WHERE kind = 'created' AND status IN (@success@, @executed_externally@)),
+       count(*) FILTER (WHERE kind = 'registered'),
+       count(*) FILTER (WHERE status IN @in_progress@),
+       count(*) FILTER (WHERE status IN (@failed@, @expired@, @cancelled@)),
+       coalesce(sum(credits), 0)::bigint,
+       count(*) FILTER (WHERE has_acted)
+FROM requested

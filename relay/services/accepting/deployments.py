@@ -1,0 +1,238 @@
+"""
+Accept the deployment of a profile: a new one, for which a sponsor pays, or its copy, for which its user pays.
+
+It takes the path of a relay call: the same holds, relayers, account nonces and attempts. The account of a new profile
+is opened in the transaction that accepts it, so a refusal leaves no account.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.conf import settings
+from django.db import OperationalError, transaction
+from eth_hash.auto import keccak
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.confirmation import confirmed
+from gateway.chain.errors import CallReverted
+from gateway.chain.lsp23 import NewProfile
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signing import get_signer
+from gateway.chain.types import RelayQuery
+from gateway.common import db
+from gateway.common.fields import checksum
+from relay.errors import CreationOff, DeploymentRefused, RelayPaused
+from relay.pricing import gas_limit_for
+from relay.queries.calls import CallKey, Identity, active_transaction, rows_of_calls
+from relay.services.accepting import acceptance, preflight, submission, unsigned
+from relay.services.accepting.calls import Approval, Caller, Gas, Step, SubmittedCall
+from relay.services.accepting.contention import locked
+from signer.deployments import FACTORY, KEY_MANAGER, PROFILE, Addresses, encode
+from sponsors.queries import offers_for
+from sponsors.services import refusals
+from sponsors.services.paying import SponsorChoice
+from users.errors import UntrustedCode
+from users.models import User
+from users.queries import are_trusted, require_active_state
+from users.services.profiles import user_of_profile
+
+# No user has this id: the account is opened when the deployment is accepted.
+_NOBODY = 0
+_SHARE_OF_BLOCK = 4
+_WORD = 32
+
+
+@dataclass(frozen=True, slots=True)
+class WantedProfile:
+    """A profile that a sponsor asks for, with the addresses that the factory gives it."""
+
+    new: NewProfile
+    addresses: Addresses
+
+
+# Called in the transaction that accepts, with the profile's user and the hold; None if the profile existed already.
+Store = Callable[[User, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """
+    A profile to deploy on the current chain, and who pays: a sponsor, or the profile's user.
+
+    Without `user_id`, the account is opened with the deployment.
+    """
+
+    wanted: WantedProfile
+    now: datetime
+    sponsor: SponsorChoice | None = None
+    user_id: int | None = None
+    request_id: str = ""
+
+    def call(self) -> SubmittedCall:
+        """Return the deployment as a call that is to be accepted."""
+        profile, calldata = self.wanted.addresses.profile, encode(self.wanted.new.deployment)
+        user_id = self.user_id or _user_of(profile)
+        # The chain is a part of the digest, because the digest is a part of the hold's key.
+        digest = keccak(get_chain().id.to_bytes(_WORD, "big") + calldata)
+        call = SubmittedCall(
+            Caller(user_id or _NOBODY, profile),
+            RelayCall(FACTORY, calldata, b"", relay_nonce=0, validity=0),
+            Identity("0x" + digest.hex(), profile),
+            self.now,
+            sponsor=self.sponsor,
+            request_id=self.request_id,
+            deploys_profile=True,
+        )
+        call.query = RelayQuery(
+            profile=profile,
+            key_manager=FACTORY,
+            controller=profile,
+            channel=0,
+            sender=get_signer().addresses()[0],
+            calldata=calldata,
+            gas_limit=None,
+            gas_cap=settings.RELAY_DEPLOYMENT_MAX_GAS,
+        )
+        return call
+
+
+def _user_of(profile: str) -> int | None:
+    return User.objects.filter(profile_address=profile).values_list("pk", flat=True).first()
+
+
+def accept(order: Order, *, store: Store) -> None:
+    """
+    Have a relayer deploy the profile at the payer's cost, unless it exists; call `store` in the same transaction.
+
+    A deployment that is in progress, or that has succeeded, is not sent again. One that failed is tried again.
+
+    Raises:
+        CreationOff, ChainTakesNoCalls, RelayPaused: the service deploys no profiles now.
+        UntrustedCode, DeploymentRefused: the chain's contracts are not those that the service deploys with.
+        AccountInactive, AccountBanned: support has closed or banned the account of this address.
+        DomainError: nobody pays, or no relayer can take it; nothing is stored.
+    """
+    preflight.check_chain()
+    if not settings.RELAY_DEPLOYMENT_MAX_GAS:
+        raise CreationOff("This service deploys no profiles. Ask its operator.")
+    call = order.call()
+    (call.rows,) = rows_of_calls([CallKey(call.identity, FACTORY, call.caller.user_id, None, order.now)])
+    if call.caller.user_id != _NOBODY:
+        require_active_state(call.rows.session_state)
+    if get_signer().is_remote and unsigned.finish_equal(call):
+        return
+    if call.rows.transaction_hash is None:
+        _check(call)
+        if confirmed(lambda: _exists(call), refuses=lambda exists: exists):
+            with transaction.atomic(durable=True):
+                store(user_of_profile(profile_address=order.wanted.addresses.profile), None)
+            return
+        confirmed(lambda: _simulate(call, order.wanted))
+    _take(call, store)
+
+
+def _check(call: SubmittedCall) -> None:
+    """Refuse what the rows refuse: a pause, and implementations that staff do not trust."""
+    if call.rows.is_paused:
+        raise RelayPaused
+    is_trusted = are_trusted(call.rows.trusted_codes, profile_code=PROFILE, key_manager_code=KEY_MANAGER)
+    if not is_trusted:
+        raise UntrustedCode(
+            "Staff of the service do not trust the implementations that it deploys.",
+            profileCode=PROFILE,
+            keyManagerCode=KEY_MANAGER,
+        )
+
+
+def _exists(call: SubmittedCall) -> bool:
+    """Read the chain; return whether this profile is deployed. Its address follows from all of its data."""
+    (call.state,) = get_chain_client().read_relay_states([replace(call.query, calldata=b"")])
+    return bool(call.state.profile_code_name)
+
+
+def _simulate(call: SubmittedCall, wanted: WantedProfile) -> None:
+    """
+    Have the node execute the deployment, and set the terms on which it would be accepted.
+
+    Raises:
+        DeploymentRefused: it reverts, takes too much gas, or deploys at other addresses.
+    """
+    client, head = get_chain_client(), call.state.head
+    maximum: int = settings.RELAY_DEPLOYMENT_MAX_GAS
+    if head.gas_limit:
+        maximum = min(maximum, head.gas_limit // _SHARE_OF_BLOCK)
+    try:
+        returned = client.read_view(contract=FACTORY, calldata=call.query.calldata, gas=maximum)
+        gas = client.simulate_relay_call(
+            sender=call.query.sender, key_manager=FACTORY, calldata=call.query.calldata, gas_cap=maximum
+        )
+    except CallReverted as reverted:
+        raise DeploymentRefused(
+            f"The factory refuses the deployment, or it needs more than {maximum} gas.", maximum=maximum
+        ) from reverted
+    if _addresses_in(returned) != wanted.addresses:
+        detail = "The contract at the factory's address is not the factory."
+        raise DeploymentRefused(detail, maximum=maximum)
+    limit = gas_limit_for(estimate=gas, maximum=maximum)
+    preflight.check_gas(gas_limit=limit, maximum=maximum)
+    call.approval = Approval(Gas(limit, gas), preflight.fees_of(call), chain_nonce=0, is_trusted=True)
+
+
+def _addresses_in(returned: bytes) -> Addresses | None:
+    if len(returned) != 2 * _WORD:
+        return None
+    profile, key_manager = (checksum("0x" + word.hex()) for word in (returned[12:_WORD], returned[-20:]))
+    return Addresses(profile, key_manager)
+
+
+def _take(call: SubmittedCall, store: Store) -> None:
+    """Choose the sponsor's policy, take the slot and store the deployment; sign it if the signer is remote."""
+    if call.rows.transaction_hash is not None:
+        _store_repeat(call, store)
+        return
+    try:
+        for step in submission.take_slot(call):
+            if step is Step.OFFER:
+                (call.offer,) = offers_for([call.bill.wanted])
+            elif step is Step.ACCEPTANCE:
+                _accept(call, store)
+    finally:
+        if call.offer and call.sponsor_refusal:
+            # The sponsor's own server asked, so only the count is kept.
+            refusals.count([(call.offer.slug, call.sponsor_refusal.code)], now=call.now)
+    if call.slot.outcome == "repeated":
+        unsigned.finish_repeated(int(call.slot.hold_id or 0))
+    elif get_signer().is_remote:
+        (outcome,) = unsigned.complete([unsigned.of_call(call)])
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+def _accept(call: SubmittedCall, store: Store) -> None:
+    """Open the account and take the slot in one transaction, of which nothing stays unless the slot is taken."""
+    signer = get_signer()
+    policy = acceptance.limits_of([call], signer)
+    nobody = call.caller
+    try:
+        with transaction.atomic(durable=True):
+            user = user_of_profile(profile_address=call.caller.profile_address)
+            call.caller = replace(nobody, user_id=user.pk)
+            acceptance.take_and_store([call], signer, policy)
+            if call.slot.outcome in {"taken", "repeated"}:
+                store(user, call.slot.hold_id)
+            else:
+                transaction.set_rollback(True)
+    except OperationalError as error:
+        if not db.is_lock_timeout(error):
+            raise
+        raise locked() from error
+
+
+@transaction.atomic(durable=True)
+def _store_repeat(call: SubmittedCall, store: Store) -> None:
+    """Store the request for a profile whose deployment is in progress or has succeeded."""
+    user = User.objects.get(pk=call.caller.user_id)
+    earlier = active_transaction(user_id=user.pk, identity=call.identity)
+    store(user, None if earlier is None else earlier.hold_id)

@@ -1,0 +1,221 @@
+"""
+Profiles that a sponsor asks for: deploy a new one, or open the account of an existing one.
+
+Equal requests are one: the sponsor's key of the request decides, and from it follows the salt, so that an interrupted
+request, repeated, deploys the same profile.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from eth_hash.auto import keccak
+
+from credits.models import HoldStatus
+from gateway.chain import lsp23
+from gateway.chain.client import get_chain_client
+from gateway.chain.confirmation import confirmed
+from gateway.chain.lsp23 import Controller
+from gateway.chain.types import ProfileState
+from relay.errors import CreationKeyUsed, ProfileNotRequested, ProfileNotThere, RegistrationsUsed
+from relay.models import ProfileCreation
+from relay.services.accepting import deployments
+from relay.services.accepting.deployments import Order, WantedProfile
+from signer.deployments import addresses_of
+from sponsors.models import Sponsor
+from sponsors.rules.vouchers import SignedVoucher
+from sponsors.services.paying import SponsorChoice
+from users.models import User
+from users.services.profiles import user_of_profile
+
+_DAY = timedelta(hours=24)
+_NO_HASH = "0x" + bytes(32).hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """
+    A request for a new profile: its controllers and metadata, or the salt and the data of the deployment.
+
+    `key` is the request's `Idempotency-Key`; empty without one.
+    """
+
+    key: str
+    controllers: Sequence[str] = ()
+    metadata: bytes = b""
+    salt: bytes = b""
+    data: bytes = b""
+    voucher: SignedVoucher | None = None
+
+    @property
+    def body_hash(self) -> str:
+        parts = [sorted(self.controllers), self.metadata.hex(), self.salt.hex(), self.data.hex()]
+        return "0x" + keccak(json.dumps(parts).encode()).hex()
+
+    @property
+    def key_hash(self) -> str:
+        """What makes requests of a sponsor equal."""
+        return "0x" + hashlib.sha256(f"key {self.key}".encode()).hexdigest() if self.key else self.body_hash
+
+    def profile(self, sponsor: Sponsor) -> WantedProfile:
+        """
+        Return the profile to deploy, with its addresses.
+
+        Raises:
+            PostDeploymentRefused: the data are refused; the error names the entry.
+        """
+        if self.controllers:
+            salt = keccak(f"{sponsor.pk} {self.key_hash}".encode())
+            new = lsp23.profile_of_controllers(
+                controllers=self.controllers, metadata=self.metadata, salt=salt
+            )
+        else:
+            new = lsp23.profile_of_data(data=self.data, salt=self.salt)
+        return WantedProfile(new, addresses_of(new.deployment))
+
+
+def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str = "") -> ProfileCreation:
+    """
+    Deploy the requested profile at the sponsor's cost, and return the request's row.
+
+    A repeat returns the same row. It tries again after a deployment that failed or was never accepted. A profile that
+    exists already costs nothing.
+
+    Raises:
+        CreationKeyUsed: the key names another profile.
+        PostDeploymentRefused: the data of the profile are refused; the error names the entry.
+        DomainError: the deployment was refused, see `deployments.accept`; nothing is stored.
+    """
+    earlier = _of_sponsor(sponsor).filter(request_key=request.key_hash).first()
+    if earlier is not None and earlier.body_hash != request.body_hash:
+        raise CreationKeyUsed(f"The key was used for {earlier.profile_address}.")
+    if earlier is not None and (earlier.hold is None or _is_active(earlier)):
+        return earlier
+    wanted = request.profile(sponsor)
+
+    def store(user: User, hold_id: int | None) -> None:
+        row, is_new = ProfileCreation.objects.get_or_create(
+            sponsor=sponsor,
+            request_key=request.key_hash,
+            defaults={
+                "body_hash": request.body_hash,
+                "user": user,
+                "hold_id": hold_id,
+                **_columns(wanted),
+            },
+        )
+        if not is_new:
+            ProfileCreation.objects.filter(pk=row.pk).update(hold_id=hold_id)
+
+    choice = SponsorChoice(sponsor.slug, voucher=request.voucher)
+    deployments.accept(Order(wanted, now, sponsor=choice, request_id=request_id), store=store)
+    return _of_sponsor(sponsor).get(request_key=request.key_hash)
+
+
+def _columns(wanted: WantedProfile) -> dict[str, Any]:
+    return {
+        "profile_address": wanted.addresses.profile,
+        "key_manager_address": wanted.addresses.key_manager,
+        "controllers": controllers_body(wanted.new.controllers),
+    }
+
+
+def controllers_body(controllers: Iterable[Controller]) -> list[dict[str, str]]:
+    """Return controllers as the API names them, with permissions as LSP-6 encodes them."""
+    return [{"address": one.address, "permissions": f"0x{int(one.permissions):064x}"} for one in controllers]
+
+
+def _is_active(row: ProfileCreation) -> bool:
+    relayed = getattr(row.hold, "relay_transaction", None)
+    return relayed is not None and relayed.status in relayed.ACTIVE
+
+
+def register(*, sponsor: Sponsor, profile: str, now: datetime) -> ProfileCreation:
+    """
+    Open the account of an existing profile, without a session, so that the sponsor can pay for its calls.
+
+    Raises:
+        ProfileNotThere: there is no profile with a key manager at the address.
+        RegistrationsUsed: the sponsor has registered as many in 24 hours as the operator allows.
+        AccountInactive, AccountBanned: support has closed or banned the account.
+    """
+    key = "0x" + keccak(f"register {profile}".encode()).hex()
+    earlier = _of_sponsor(sponsor).filter(request_key=key).first()
+    if earlier is not None:
+        return earlier
+    key_manager = confirmed(lambda: _key_manager_of(profile))
+    with transaction.atomic(durable=True):
+        # The sponsor's row is the lock of its registrations.
+        Sponsor.objects.select_for_update(no_key=True).get(pk=sponsor.pk)
+        _require_place(sponsor, now)
+        row, _ = ProfileCreation.objects.get_or_create(
+            sponsor=sponsor,
+            request_key=key,
+            defaults={
+                "kind": ProfileCreation.Kind.REGISTERED,
+                "body_hash": _NO_HASH,
+                "user": user_of_profile(profile_address=profile),
+                "profile_address": profile,
+                "key_manager_address": key_manager,
+            },
+        )
+    return row
+
+
+def _key_manager_of(profile: str) -> str:
+    client = get_chain_client()
+    state: ProfileState = client.read_profile(
+        profile=profile, controller=profile, digest=bytes(32), signature=b""
+    )
+    if state.owner is not None:
+        manager = client.read_key_manager(key_manager=state.owner)
+        if manager.target == profile:
+            return state.owner
+    raise ProfileNotThere(f"{profile} is no profile that a key manager owns.")
+
+
+def _require_place(sponsor: Sponsor, now: datetime) -> None:
+    limit = settings.SPONSOR_REGISTRATIONS_PER_DAY
+    recent = ProfileCreation.objects.filter(
+        sponsor=sponsor, kind=ProfileCreation.Kind.REGISTERED, created_at__gt=now - _DAY
+    )
+    times = list(recent.order_by("-created_at").values_list("created_at", flat=True)[:limit])
+    if len(times) == limit:
+        wait = int((times[-1] + _DAY - now).total_seconds()) + 1
+        detail = f"The sponsor has registered {limit} profiles in 24 hours."
+        raise RegistrationsUsed(detail, retry_after=wait, limit=limit)
+
+
+def requested(*, sponsor: Sponsor, profile: str) -> ProfileCreation:
+    """
+    Return the sponsor's newest request for this profile.
+
+    Raises:
+        ProfileNotRequested: there is none.
+    """
+    row = _of_sponsor(sponsor).filter(profile_address=profile).order_by("-pk").first()
+    if row is None:
+        raise ProfileNotRequested(f"The sponsor has not requested {profile}.")
+    return row
+
+
+def cost_of(row: ProfileCreation) -> int:
+    """Return what the profile costs the sponsor in credits; until it is settled, what is held for it."""
+    sponsored = getattr(row.hold, "sponsored", None)
+    if sponsored is None:
+        return 0
+    captured: int | None = sponsored.sponsor_hold.captured_amount
+    is_open = sponsored.sponsor_hold.status == HoldStatus.HELD
+    return int(sponsored.sponsor_hold.amount) if is_open else captured or 0
+
+
+def _of_sponsor(sponsor: Sponsor) -> QuerySet[ProfileCreation]:
+    return ProfileCreation.objects.filter(sponsor=sponsor).select_related(
+        "hold__relay_transaction", "hold__sponsored__sponsor_hold"
+    )

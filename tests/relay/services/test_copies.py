@@ -1,0 +1,239 @@
+"""Copies of a profile on another chain: at its addresses, once, and never for controllers that home has removed."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from credits.errors import InsufficientCredits
+from credits.models import EntrySource
+from credits.queries import balance_of
+from credits.services import entries
+from devstack.services.stack import Services
+from devstack.world.abi import calldata
+from devstack.world.deployer import Call
+from gateway.chain import lsp23
+from gateway.chain.config import on_chain
+from gateway.chain.lsp6 import Permission, permissions_key
+from gateway.chain.lsp23 import PostDeploymentRefused
+from relay.errors import CopyAtHome, CopyUnsafe, FirstDeploymentUnknown
+from relay.models import Attempt, Loss, RelayTransaction
+from relay.services import copying
+from relay.services.accepting.calls import Caller
+from relay.services.copying import Copy, FirstDeployment
+from signer import deployments
+from signer.deployments import RECEIVER_DELEGATE, Deployment, addresses_of
+from tests.relay.conftest import Refused, Settle
+from tests.relay.creating import a_key, a_request, address_of, create, for_profiles, profile_of
+from tests.relay.signing import sign_call
+from tests.relay.sponsoring import execute_sponsored
+from tests.relay.two_chains import ForeignChain, foreign_chain
+from tests.relay.workers import broadcast_all, track
+from tests.sponsors.sponsorships import make_policy, make_sponsor
+from tests.threads import at_once
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Own = Callable[..., User]
+
+
+@pytest.fixture
+def elsewhere(services: Services, settings: Settings, relayers: object) -> Iterator[ForeignChain]:
+    """A chain besides home without any profile."""
+    with foreign_chain(services, settings) as chain:
+        yield chain
+
+
+@pytest.fixture
+def own(services: Services, open_account: Own) -> Callable[[Deployment], User]:
+    """Return what deploys a profile at home, as a wallet does, and makes its owner, who has credits."""
+
+    def make(deployment: Deployment) -> User:
+        services.world.deployer.send([Call(deployments.FACTORY, deployments.encode(deployment))])
+        return open_account(_Named(addresses_of(deployment).profile))
+
+    return make
+
+
+class _Named:
+    def __init__(self, profile_address: str) -> None:
+        self.profile_address = profile_address
+
+
+def a_deployment(*private_keys: str) -> Deployment:
+    controllers = [address_of(key) for key in private_keys or (a_key(),)]
+    new = lsp23.profile_of_controllers(controllers=controllers, metadata=b"", salt=secrets.token_bytes(32))
+    return new.deployment
+
+
+def sent(deployment: Deployment) -> FirstDeployment:
+    return FirstDeployment(deployment.salt, deployment.module_data)
+
+
+def copy(user: User, first: FirstDeployment | None, chain: ForeignChain) -> Copy:
+    with on_chain(chain.id):
+        return copying.copy(
+            caller=Caller(user.pk, str(user.profile_address)), first=first, now=timezone.now()
+        )
+
+
+def settle_on(chain: ForeignChain) -> int:
+    with on_chain(chain.id):
+        broadcast_all()
+        chain.mine(2)
+        return track()
+
+
+def test_a_copy_has_the_addresses_and_the_controllers_of_home_and_costs_its_owner(
+    own: Callable[[Deployment], User], elsewhere: ForeignChain
+) -> None:
+    key = a_key()
+    deployment = a_deployment(key)
+    user = own(deployment)
+
+    made = copy(user, sent(deployment), elsewhere)
+
+    assert made.addresses == (user.profile_address, addresses_of(deployment).key_manager)
+    assert {one.address for one in made.controllers} == {address_of(key), RECEIVER_DELEGATE}
+    assert settle_on(elsewhere) == 1
+    row = RelayTransaction.objects.get()
+    assert (row.status, row.chain_id, row.deploys_profile) == ("Success", elsewhere.id, True)
+    assert balance_of(user).balance == 10_000 - row.real_cost < 10_000
+    profile = elsewhere.read_profile(
+        profile=made.addresses.profile, controller=address_of(key), digest=bytes(32), signature=b""
+    )
+    assert (profile.owner, profile.permissions) == (made.addresses.key_manager, 0x7F3F7F)
+    again = copy(user, sent(deployment), elsewhere)
+    assert (again.relayed, RelayTransaction.objects.count()) == (row, 1)
+
+
+def test_a_profile_that_the_service_created_needs_no_data_for_its_copy(
+    relayers: object, trusted: None, elsewhere: ForeignChain, settle: Settle, open_account: Own
+) -> None:
+    sponsor = make_sponsor()
+    for_profiles(sponsor)
+    row = create(sponsor)
+    with pytest.raises(FirstDeploymentUnknown):
+        # It does not exist at home yet.
+        copy(row.user, None, elsewhere)
+    settle()
+    entries.grant(user=row.user, credits=10_000, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
+    assert copy(row.user, None, elsewhere).addresses.profile == row.profile_address
+    assert settle_on(elsewhere) == 1
+
+
+def test_without_its_data_or_with_others_a_profile_is_not_copied(
+    user: User, elsewhere: ForeignChain, refused: Refused
+) -> None:
+    other = a_deployment()
+    for first in (None, sent(other)):
+        with refused(FirstDeploymentUnknown):
+            copy(user, first, elsewhere)
+    with refused(PostDeploymentRefused):
+        copy(user, FirstDeployment(other.salt, other.module_data[:-32]), elsewhere)
+
+
+def test_home_gets_no_copy(own: Callable[[Deployment], User], refused: Refused) -> None:
+    deployment = a_deployment()
+    user = own(deployment)
+    with refused(CopyAtHome):
+        copying.copy(
+            caller=Caller(user.pk, str(user.profile_address)), first=sent(deployment), now=timezone.now()
+        )
+
+
+def test_a_profile_whose_first_controller_was_removed_or_weakened_at_home_is_not_copied(
+    relayers: object,
+    trusted: None,
+    elsewhere: ForeignChain,
+    services: Services,
+    settle: Settle,
+    refused: Refused,
+) -> None:
+    stolen, kept, sponsor = a_key(), a_key(), make_sponsor()
+    for_profiles(sponsor)
+    make_policy(sponsor, position=1)
+    row = create(sponsor, a_request(stolen, kept))
+    settle()
+    profile = profile_of(row, kept)
+    for word in (0x7F3F7F & ~Permission.TRANSFERVALUE, 0):
+        call = sign_call(
+            services=services, profile=profile, payload=_set_permissions(address_of(stolen), word)
+        )
+        execute_sponsored(row.user, call, sponsor)
+        settle()
+        with refused(CopyUnsafe) as refusal:
+            copy(row.user, None, elsewhere)
+        assert refusal.value.members["controllers"] == [address_of(stolen)]
+
+
+def _set_permissions(controller: str, word: int) -> bytes:
+    """Return `setData(bytes32,bytes)` for the controller's permissions."""
+    return calldata("setData(bytes32,bytes)", permissions_key(controller), word.to_bytes(32, "big"))
+
+
+def test_a_profile_of_which_nobody_may_change_the_controllers_is_not_copied(
+    own: Callable[[Deployment], User], elsewhere: ForeignChain, refused: Refused
+) -> None:
+    deployment = a_deployment()
+    entries = deployments.decode_entries(deployment.module_data)
+    assert entries is not None
+    weak = [
+        (key, (0x600800).to_bytes(32, "big") if value.endswith(b"\x7f\x3f\x7f") else value)
+        for key, value in entries
+    ]
+    deployment = deployment._replace(module_data=deployments.encode_entries(weak))
+    user = own(deployment)
+    with refused(
+        CopyUnsafe,
+    ):
+        copy(user, sent(deployment), elsewhere)
+
+
+def test_a_copy_that_a_stranger_deploys_first_is_the_same_and_costs_its_owner_nothing(
+    own: Callable[[Deployment], User], elsewhere: ForeignChain
+) -> None:
+    before, meanwhile = a_deployment(), a_deployment()
+    users = [own(before), own(meanwhile)]
+    _copied_by_a_stranger(before, elsewhere)
+    assert copy(users[0], sent(before), elsewhere).relayed is None
+
+    made = copy(users[1], sent(meanwhile), elsewhere)
+    _copied_by_a_stranger(meanwhile, elsewhere)
+    assert settle_on(elsewhere) == 1
+    assert made.relayed is not None
+    made.relayed.refresh_from_db()
+    assert (made.relayed.status, made.relayed.real_cost) == ("ExecutedExternally", 0)
+    assert [balance_of(user).balance for user in users] == [10_000, 10_000]
+    assert Loss.objects.get().kind == "overtaken"
+
+
+def _copied_by_a_stranger(deployment: Deployment, chain: ForeignChain) -> None:
+    addresses = addresses_of(deployment)
+    chain.create_copy(addresses.profile, addresses.key_manager, {})
+
+
+def test_a_copy_without_credits_is_refused(
+    own: Callable[[Deployment], User], elsewhere: ForeignChain, refused: Refused
+) -> None:
+    deployment = a_deployment()
+    user = own(deployment)
+    entries.adjust(user=user, credits=-9_999, key=secrets.token_hex(8), actor=user, reason="spent")
+    with refused(InsufficientCredits):
+        copy(user, sent(deployment), elsewhere)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_equal_requests_for_a_copy_at_once_are_one(
+    own: Callable[[Deployment], User], elsewhere: ForeignChain
+) -> None:
+    deployment = a_deployment()
+    user = own(deployment)
+    results = at_once([partial(copy, user, sent(deployment), elsewhere)] * 8)
+    assert {one.relayed for one in results if isinstance(one, Copy)} == {RelayTransaction.objects.get()}
+    assert all(isinstance(one, Copy) for one in results), results
+    assert Attempt.objects.count() == 1
+    assert settle_on(elsewhere) == 1

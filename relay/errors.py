@@ -108,6 +108,23 @@ class CopyUnsafe(DomainError):
     code, title, status = "copy-unsafe", "The copy would belong to removed controllers", 409
 
 
+class OriginMissing(DomainError):
+    """The sponsor's policy limits new profiles by origin. Send `origin`, which stands for the person."""
+
+    code, title, status = "sponsor-origin-missing", "The sponsor wants to know the origin", 403
+
+
+class OriginUsed(DomainError):
+    """The sponsor pays for `limit` new profiles of an origin in a UTC day, and has done so. Retry on the next day."""
+
+    code, title, status, retryable = (
+        "sponsor-limit-origin",
+        "No more profiles for this origin today",
+        429,
+        True,
+    )
+
+
 class ProfileNotRequested(DomainError):
     """The sponsor has not requested a profile of this address."""
 

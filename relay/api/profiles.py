@@ -101,6 +101,14 @@ class ProfileRequestSerializer(BodySerializer):
         help_text="The sponsor's voucher for the new profile, for policies that want one.",
     )
 
+    origin = serializers.CharField(
+        required=False,
+        default="",
+        max_length=100,
+        help_text="What stands for the person in the policy's daily number, such as a network address. Only a hash is "
+        "stored.",
+    )
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse a body of both forms, of none, and one that names another chain."""
         of_data = {"salt", "postDeploymentCallData"} & attrs.keys()
@@ -201,6 +209,8 @@ class UniversalProfileViewSet(ViewSet):
                 AccountInactive,
                 errors.CreationOff,
                 errors.CreationKeyUsed,
+                errors.OriginMissing,
+                errors.OriginUsed,
                 errors.DeploymentRefused,
                 errors.GasLimitExceeded,
                 errors.RelayPaused,
@@ -230,6 +240,7 @@ class UniversalProfileViewSet(ViewSet):
             salt=body.get("salt", b""),
             data=body.get("postDeploymentCallData", b""),
             voucher=parse(voucher) if voucher else None,
+            origin=body["origin"],
         )
         row = creations.create(
             sponsor=_sponsor(request), request=wanted, now=clock.now(), request_id=request_id() or ""

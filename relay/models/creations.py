@@ -34,6 +34,8 @@ class ProfileCreation(models.Model):
     request_key = HashField()
     body_hash = HashField()
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="profile_creations")
+    # A keyed hash of the origin that the sponsor's server names, such as a person's network; empty if it names none.
+    origin = models.CharField(max_length=64, blank=True, default="", db_default="")
     profile_address = AddressField()
     key_manager_address = AddressField()
     # [{"address": address, "permissions": 32 bytes in hex}]
@@ -50,6 +52,11 @@ class ProfileCreation(models.Model):
         indexes = [
             models.Index(fields=["sponsor", "profile_address"], name="profilecreation_of_profile"),
             models.Index(fields=["sponsor", "-created_at"], name="profilecreation_by_time"),
+            models.Index(
+                fields=["sponsor", "origin", "created_at"],
+                condition=~models.Q(origin=""),
+                name="profilecreation_of_origin",
+            ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
             pgtrigger.ReadOnly(name="asked_for_that", fields=["sponsor", "kind", "created_at"])

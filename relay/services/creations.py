@@ -15,6 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.crypto import salted_hmac
 from eth_hash.auto import keccak
 
 from credits.models import HoldStatus
@@ -23,12 +24,20 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.confirmation import confirmed
 from gateway.chain.lsp23 import Controller
 from gateway.chain.types import ProfileState
-from relay.errors import CreationKeyUsed, ProfileNotRequested, ProfileNotThere, RegistrationsUsed
+from relay.errors import (
+    CreationKeyUsed,
+    OriginMissing,
+    OriginUsed,
+    ProfileNotRequested,
+    ProfileNotThere,
+    RegistrationsUsed,
+)
 from relay.models import ProfileCreation
 from relay.services.accepting import deployments
 from relay.services.accepting.deployments import Order, WantedProfile
 from signer.deployments import addresses_of
-from sponsors.models import Sponsor
+from sponsors.models import Sponsor, SponsoredCall
+from sponsors.rules.policies import DAY_SECONDS, period_of
 from sponsors.rules.vouchers import SignedVoucher
 from sponsors.services.paying import SponsorChoice
 from users.models import User
@@ -52,6 +61,8 @@ class Request:
     salt: bytes = b""
     data: bytes = b""
     voucher: SignedVoucher | None = None
+    # What stands for the person in the policy's daily number, such as a network; empty if unknown.
+    origin: str = ""
 
     @property
     def body_hash(self) -> str:
@@ -89,6 +100,7 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
 
     Raises:
         CreationKeyUsed: the key names another profile.
+        OriginMissing, OriginUsed: the policy pays for no more new profiles of this origin today.
         PostDeploymentRefused: the data of the profile are refused; the error names the entry.
         DomainError: the deployment was refused, see `deployments.accept`; nothing is stored.
     """
@@ -100,6 +112,8 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
     wanted = request.profile(sponsor)
 
     def store(user: User, hold_id: int | None) -> None:
+        if hold_id is not None:
+            _require_place_of_origin(sponsor, request, hold_id, now)
         row, is_new = ProfileCreation.objects.get_or_create(
             sponsor=sponsor,
             request_key=request.key_hash,
@@ -107,6 +121,7 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
                 "body_hash": request.body_hash,
                 "user": user,
                 "hold_id": hold_id,
+                "origin": _origin(sponsor, request),
                 **_columns(wanted),
             },
         )
@@ -116,6 +131,35 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
     choice = SponsorChoice(sponsor.slug, voucher=request.voucher)
     deployments.accept(Order(wanted, now, sponsor=choice, request_id=request_id), store=store)
     return _of_sponsor(sponsor).get(request_key=request.key_hash)
+
+
+def _require_place_of_origin(sponsor: Sponsor, request: Request, hold_id: int, now: datetime) -> None:
+    """
+    Refuse an origin for which the policy has paid for as many new profiles today as it allows.
+
+    The hold was placed in this transaction, which keeps the sponsor's account locked: its other requests wait.
+    """
+    paid = SponsoredCall.objects.filter(hold=hold_id).select_related("version").first()
+    limit = None if paid is None else paid.version.origin_calls
+    if limit is None:
+        return
+    if not request.origin:
+        raise OriginMissing("Send `origin`; the policy limits new profiles by it.")
+    day = period_of(now, seconds=DAY_SECONDS)
+    today = ProfileCreation.objects.filter(
+        sponsor=sponsor, origin=_origin(sponsor, request), created_at__gte=day.start
+    )
+    if today.exclude(request_key=request.key_hash).count() >= limit:
+        wait = int((day.end - now).total_seconds()) + 1
+        raise OriginUsed(
+            f"The policy pays for {limit} new profiles of an origin a day.", retry_after=wait, limit=limit
+        )
+
+
+def _origin(sponsor: Sponsor, request: Request) -> str:
+    """Return a keyed hash, because an origin may be a person's network address."""
+    text = f"{sponsor.pk} {request.origin}"
+    return salted_hmac("relay.origin", text, algorithm="sha256").hexdigest() if request.origin else ""
 
 
 def _columns(wanted: WantedProfile) -> dict[str, Any]:

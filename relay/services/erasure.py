@@ -43,7 +43,7 @@ def erase(user: User) -> None:
         # With another key, the same request opens a new account for the profile.
         row.request_key, row.body_hash = (_random_hash() for _ in range(2))
         row.profile_address, row.key_manager_address = (_random_address() for _ in range(2))
-        row.controllers = []
+        row.controllers, row.origin = [], ""
         row.save(
             update_fields=[
                 "request_key",
@@ -51,6 +51,7 @@ def erase(user: User) -> None:
                 "profile_address",
                 "key_manager_address",
                 "controllers",
+                "origin",
             ]
         )
     calls.update(payload=b"", signature=b"", failure_detail="", request_id="")

@@ -109,6 +109,7 @@ class TermsSerializer(serializers.Serializer[Any]):
     windowCalls = serializers.IntegerField(source="window_calls", allow_null=True)
     campaignCredits = serializers.IntegerField(source="campaign_credits", allow_null=True)
     campaignCalls = serializers.IntegerField(source="campaign_calls", allow_null=True)
+    originCalls = serializers.IntegerField(source="origin_calls", allow_null=True)
 
     def get_listedProfiles(self, terms: Any) -> int:  # noqa: N802 (the name on the wire)
         return len(terms.listed)

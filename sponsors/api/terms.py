@@ -138,6 +138,7 @@ class TermsRequestSerializer(BodySerializer):
     windowCalls = _credits("Maximum calls or new profiles in each window.")
     campaignCredits = _credits("Maximum credits in total.")
     campaignCalls = _credits("Maximum calls or new profiles in total.")
+    originCalls = _credits("For new profiles: the maximum for one `origin` in a UTC day.")
 
     @classmethod
     def terms_in(cls, data: Any) -> dict[str, Any]:
@@ -162,6 +163,7 @@ _FIELDS = {
     "windowCalls": "window_calls",
     "campaignCredits": "campaign_credits",
     "campaignCalls": "campaign_calls",
+    "originCalls": "origin_calls",
 }
 
 

@@ -143,6 +143,7 @@ class PolicyVersion(models.Model):
     window_calls = _limit("Maximum calls or new profiles in each window.")
     campaign_credits = _limit("Maximum credits in total.")
     campaign_calls = _limit("Maximum calls or new profiles in total.")
+    origin_calls = _limit("For new profiles: the maximum for one origin in a UTC day.")
     # The owner who wrote the terms within the sponsor's budget. Null for terms that staff have approved.
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, editable=False, related_name="+", db_index=False
@@ -198,6 +199,10 @@ class PolicyVersion(models.Model):
                 | Q(profiles__in=OF_NEW_PROFILES, share_percent=100, targets=[]),
                 name="sponsors_policyversion_purpose",
             ),
+            models.CheckConstraint(
+                condition=Q(origin_calls__isnull=True) | Q(purpose=Purpose.PROFILES, origin_calls__gte=1),
+                name="sponsors_policyversion_origin",
+            ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
@@ -221,6 +226,8 @@ class PolicyVersion(models.Model):
             raise ValidationError({"window_seconds": "A window has both a length and a limit."})
         if self.purpose == Purpose.PROFILES:
             self._clean_for_profiles()
+        elif self.origin_calls is not None:
+            raise ValidationError({"origin_calls": "Only a policy for new profiles counts origins."})
         try:
             self.targets = [_target(**each) for each in self.targets or ()]
         except (TypeError, ValueError) as error:

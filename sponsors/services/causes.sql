@@ -5,8 +5,9 @@ WITH version AS (
            concat_ws('/', coalesce(user_day_credits::text, '-'), coalesce(user_credits::text, '-'),
                      coalesce(user_calls::text, '-'), coalesce(window_seconds::text, '-'),
                      coalesce(window_credits::text, '-'), coalesce(campaign_credits::text, '-'))
-               || CASE WHEN (purpose, window_calls, campaign_calls) IS DISTINCT FROM ('calls', NULL, NULL)
-                      THEN concat_ws('/', ' ' || purpose, coalesce(window_calls::text, '-'), coalesce(campaign_calls::text, '-'))
+               || CASE WHEN (purpose, window_calls, campaign_calls, origin_calls) IS DISTINCT FROM ('calls', NULL, NULL, NULL)
+                      THEN concat_ws('/', ' ' || purpose, coalesce(window_calls::text, '-'), coalesce(campaign_calls::text, '-'),
+                                     coalesce(origin_calls::text, '-'))
                       ELSE '' END AS limits,
            created_by_id
     FROM sponsors_policyversion
@@ -51,10 +52,11 @@ FROM version LEFT JOIN (
            concat_ws('/', coalesce(terms ->> 'user_day_credits', '-'), coalesce(terms ->> 'user_credits', '-'),
                      coalesce(terms ->> 'user_calls', '-'), coalesce(terms ->> 'window_seconds', '-'),
                      coalesce(terms ->> 'window_credits', '-'), coalesce(terms ->> 'campaign_credits', '-'))
-               || CASE WHEN (coalesce(terms ->> 'purpose', 'calls'), terms ->> 'window_calls', terms ->> 'campaign_calls')
-                           IS DISTINCT FROM ('calls', NULL, NULL)
+               || CASE WHEN (coalesce(terms ->> 'purpose', 'calls'), terms ->> 'window_calls', terms ->> 'campaign_calls',
+                            terms ->> 'origin_calls') IS DISTINCT FROM ('calls', NULL, NULL, NULL)
                       THEN concat_ws('/', ' ' || coalesce(terms ->> 'purpose', 'calls'),
-                                     coalesce(terms ->> 'window_calls', '-'), coalesce(terms ->> 'campaign_calls', '-'))
+                                     coalesce(terms ->> 'window_calls', '-'), coalesce(terms ->> 'campaign_calls', '-'),
+                                     coalesce(terms ->> 'origin_calls', '-'))
                       ELSE '' END AS limits
     FROM approved WHERE kind = 'add_policy_version'
 ) AS approval ON approval.made_id = version.id::text

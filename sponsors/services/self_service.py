@@ -144,8 +144,9 @@ def _summary(version: PolicyVersion) -> str:
     """Return the terms as the nightly comparison writes them (`causes.sql`)."""
     values = [getattr(version, name) for name in _TERMS]
     limits = _joined(values[3:])
-    if (version.purpose, version.window_calls, version.campaign_calls) != (Purpose.CALLS, None, None):
-        limits += " " + _joined([version.purpose, version.window_calls, version.campaign_calls])
+    numbers = [version.window_calls, version.campaign_calls, version.origin_calls]
+    if version.purpose != Purpose.CALLS or any(numbers):
+        limits += " " + _joined([version.purpose, *numbers])
     return " ".join(["policy", str(version.policy_id), *map(str, values[:3]), limits])
 
 

@@ -213,6 +213,7 @@ function limits(terms) {
     ),
     limit(t("In total"), terms.campaignCredits),
     limit(t("Number in total"), terms.campaignCalls, number),
+    limit(t("Number per origin and day"), terms.originCalls, number),
   ];
 }
 

@@ -16,7 +16,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp3 import PROFILE_KEY
 from gateway.chain.lsp6 import ALL_PERMISSIONS
 from gateway.common.errors import DomainError
-from relay.errors import CreationKeyUsed, CreationOff, GasLimitExceeded
+from relay.errors import CreationKeyUsed, CreationOff, GasLimitExceeded, OriginMissing, OriginUsed
 from relay.models import Attempt, Loss, ProfileCreation, RelayTransaction
 from relay.services import creations
 from relay.services.creations import Request
@@ -340,3 +340,28 @@ def test_requests_at_once_never_exceed_the_last_place_of_a_campaign(
     assert (len(created), refused) == (1, {"sponsor-limit-campaign-calls"})
     assert (User.objects.exclude(profile_address=None).count(), used(sponsor)["campaign"][1]) == (2, 2)
     assert settle() == 2
+
+
+def test_a_policy_pays_for_as_many_profiles_of_an_origin_as_it_says(relayers: object, trusted: None) -> None:
+    sponsor, origin = make_sponsor(), secrets.token_hex(6)
+    for_profiles(sponsor, origin_calls=2)
+    request = a_request(origin=origin)
+    first = create(sponsor, request)
+    create(sponsor, a_request(origin=origin))
+    refusal = _refused_without_a_trace(sponsor, OriginUsed, a_request(origin=origin))
+    assert refusal.members["limit"] == 2
+    assert 0 < (refusal.retry_after or 0) <= 86_400
+    assert create(sponsor, request) == first
+    _refused_without_a_trace(sponsor, OriginMissing)
+    assert origin not in str(list(ProfileCreation.objects.values()))
+    create(sponsor, a_request(origin=secrets.token_hex(6)))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_requests_of_an_origin_at_once_never_exceed_its_number(relayers: object, trusted: None) -> None:
+    sponsor = make_sponsor()
+    for_profiles(sponsor, origin_calls=1)
+    results = at_once([partial(create, sponsor, a_request(origin="203.0.113.7")) for _ in range(12)])
+    assert sum(isinstance(one, ProfileCreation) for one in results) == 1
+    assert {one.code for one in results if isinstance(one, DomainError)} == {"sponsor-limit-origin"}
+    assert CreditHold.objects.filter(account__sponsor=sponsor).count() == 1

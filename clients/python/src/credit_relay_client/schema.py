@@ -150,6 +150,7 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-limit-call",
     "sponsor-limit-campaign",
     "sponsor-limit-campaign-calls",
+    "sponsor-limit-origin",
     "sponsor-limit-user-calls",
     "sponsor-limit-user-day",
     "sponsor-limit-user-total",
@@ -164,6 +165,7 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-no-policy",
     "sponsor-not-started",
     "sponsor-openings-used",
+    "sponsor-origin-missing",
     "sponsor-profile",
     "sponsor-purpose",
     "sponsor-self-service-off",
@@ -1225,6 +1227,7 @@ class ProfileRequestRequest(TypedDict):
     postDeploymentCallData: NotRequired[str]
     chainIds: NotRequired[list[int] | None]
     sponsorVoucher: NotRequired[str | None]
+    origin: NotRequired[str]
 
 
 class ProfileResponse(TypedDict):
@@ -1699,6 +1702,7 @@ class Terms(TypedDict):
     windowCalls: int | None
     campaignCredits: int | None
     campaignCalls: int | None
+    originCalls: int | None
 
 
 TermsProfilesEnum: TypeAlias = Literal[
@@ -1736,6 +1740,7 @@ class TermsRequestRequest(TypedDict):
     windowCalls: NotRequired[int | None]
     campaignCredits: NotRequired[int | None]
     campaignCalls: NotRequired[int | None]
+    originCalls: NotRequired[int | None]
 
 
 class Timeline(TypedDict):

@@ -15,9 +15,11 @@ class RelayConfig(AppConfig):
         from gateway.chain.signing import get_signer
         from gateway.web import process
         from relay import checks, metrics  # noqa: F401 - register on import, and need the loaded models
+        from relay.queries import executed
         from relay.services import erasure
         from relay.services.fleet import prices, relayers
         from relay.services.sending import loops
+        from sponsors.services import simulation
         from users.services import deletion
 
         deletion.register(
@@ -27,6 +29,7 @@ class RelayConfig(AppConfig):
             ),
         )
         causes.register("relay", rules=prices.Sql.rules)
+        simulation.register(executed.executed_call)
         process.register(loops.faults)
         process.register(relayers.faults)
         if settings.RELAY_SIGNER == "local":

@@ -16,6 +16,7 @@ from gateway.common.problems import BODY_ERRORS, problem_responses
 from gateway.web.serializers import (
     AddressField,
     BodySerializer,
+    HashField,
     StrictIntegerField,
     Uint256Field,
     rendered,
@@ -25,10 +26,11 @@ from sponsors.rules.calls import PROFILE, Action
 from sponsors.rules.choosing import Decision
 from sponsors.rules.functions import NotAFunction, selectors_of
 from sponsors.rules.rights import Right
-from sponsors.services.simulation import ImaginedCall, simulate
+from sponsors.services.simulation import ImaginedCall, executed, simulate
 
 _MOST_ACTIONS = 50
 _GWEI = 10**9
+_DESCRIBED = ("profile", "actions", "credits")
 _CONTRACT = "0x0000000000000000000000000000000000000001"
 
 
@@ -65,12 +67,19 @@ class ActionSerializer(BodySerializer):
 
 
 class SimulationSerializer(BodySerializer):
-    """A call, described by its profile, actions and cost."""
+    """A call, described by its profile, actions and cost, or by the hash of a transaction."""
 
-    profile = AddressField(help_text="A profile that has never signed in counts as new.")
-    actions = serializers.ListField(child=ActionSerializer(), min_length=1, max_length=_MOST_ACTIONS)
+    transactionHash = HashField(
+        required=False,
+        help_text="Of a call that the service has executed on the home chain; without `profile`, `actions` and "
+        "`credits`. Its gas price counts.",
+    )
+    profile = AddressField(required=False, help_text="A profile that has never signed in counts as new.")
+    actions = serializers.ListField(
+        child=ActionSerializer(), required=False, min_length=1, max_length=_MOST_ACTIONS
+    )
     credits = StrictIntegerField(
-        min_value=1, max_value=SAFE_INTEGER_MAX, help_text="The call's highest cost."
+        required=False, min_value=1, max_value=SAFE_INTEGER_MAX, help_text="The call's highest cost."
     )
     gasPriceWei = Uint256Field(required=False, default=_GWEI, help_text="By default 1 gwei.")
     voucherFor = serializers.CharField(
@@ -80,6 +89,18 @@ class SimulationSerializer(BodySerializer):
         max_length=40,
         help_text="The name of a policy: simulate a call with a valid voucher for it.",
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Require a hash, or all of profile, actions and credits."""
+        described = [name for name in _DESCRIBED if name in attrs]
+        if "transactionHash" in attrs and described:
+            raise serializers.ValidationError(dict.fromkeys(described, "Not with `transactionHash`."))
+        missing = [name for name in _DESCRIBED if name not in attrs]
+        if "transactionHash" not in attrs and missing:
+            raise serializers.ValidationError(
+                dict.fromkeys(missing, "Send this, or `transactionHash`."), code="required"
+            )
+        return attrs
 
 
 class PolicyRefusalSerializer(serializers.Serializer[Any]):
@@ -125,20 +146,15 @@ class SimulatorViewSet(SponsorViewSet):
                     "credits": 250,
                 },
                 request_only=True,
-            )
+            ),
+            OpenApiExample(
+                "An executed call", value={"transactionHash": "0x" + "5c" * 32}, request_only=True
+            ),
         ],
     )
     @action(detail=False, methods=["post"], url_path="simulate")
     def simulate(self, request: Request, name: str) -> Response:
-        body = SimulationSerializer.read(request.data)
-        actions = [Action(each["contract"], each["function"]) for each in body["actions"]]
-        imagined = ImaginedCall(
-            profile=body["profile"],
-            actions=actions,
-            credits=body["credits"],
-            gas_price_wei=body["gasPriceWei"],
-            voucher_for=body["voucherFor"],
-        )
+        imagined = _imagined(SimulationSerializer.read(request.data))
         result = rendered(SimulatedSerializer, self._outcome(imagined))
         return Response(result, headers=PRIVATE)
 
@@ -158,3 +174,15 @@ class SimulatorViewSet(SponsorViewSet):
             "code": refusal and refusal.code,
             "detail": refusal and refusal.detail,
         }
+
+
+def _imagined(body: dict[str, Any]) -> ImaginedCall:
+    if "transactionHash" in body:
+        return executed(body["transactionHash"], voucher_for=body["voucherFor"])
+    return ImaginedCall(
+        profile=body["profile"],
+        actions=[Action(each["contract"], each["function"]) for each in body["actions"]],
+        credits=body["credits"],
+        gas_price_wei=body["gasPriceWei"],
+        voucher_for=body["voucherFor"],
+    )

@@ -1,9 +1,10 @@
 """Simulation of a described call: which policy of a sponsor would pay for it, and how much."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from gateway.common.errors import NotFound
 from sponsors.errors import SponsorFrozen
 from sponsors.models import Sponsor
 from sponsors.queries import Wanted, offers_for
@@ -20,14 +21,36 @@ class ImaginedCall:
     """
     A call by its profile, its actions and its cost in credits at a gas price in wei.
 
-    With `voucher_for`, the name of a policy, it carries a valid voucher for that policy.
+    `actions` is None if the payload does not decode. With `voucher_for`, the name of a policy, the call carries a valid
+    voucher for that policy.
     """
 
     profile: str
-    actions: Sequence[Action]
+    actions: Sequence[Action] | None
     credits: int
     gas_price_wei: int
     voucher_for: str = ""
+
+
+_readers: list[Callable[[str], ImaginedCall | None]] = []
+
+
+def register(reader: Callable[[str], ImaginedCall | None]) -> None:
+    """Have executed calls read by their transaction's hash with this function."""
+    _readers.append(reader)
+
+
+def executed(transaction_hash: str, *, voucher_for: str) -> ImaginedCall:
+    """
+    Return the executed call of a transaction.
+
+    Raises:
+        NotFound: the service has executed no call with this hash.
+    """
+    for reader in _readers:
+        if (call := reader(transaction_hash)) is not None:
+            return replace(call, voucher_for=voucher_for)
+    raise NotFound("The service has executed no call with this hash on the home chain.")
 
 
 def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision:
@@ -45,7 +68,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
         raise SponsorFrozen("The sponsor is frozen, so it pays for no calls.", sponsor=sponsor.slug)
     responses: dict[Question, OutsideResponse | None] = {}
     facts = Facts(
-        actions=tuple(call.actions),
+        actions=None if call.actions is None else tuple(call.actions),
         profile_since=offer.profile_since,
         credits=call.credits,
         gas_price_wei=call.gas_price_wei,

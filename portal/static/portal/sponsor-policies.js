@@ -19,6 +19,7 @@ import { credits, date, dateTime, lasting, number, percent, t, tn } from "./text
 import { nameOf } from "./words.js";
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const HASH = /^0x[0-9a-f]{64}$/i;
 const ACTION = /^(profile|0x[0-9a-f]{40})(?:\s+(.+))?$/i;
 const GWEI = 1_000_000_000n;
 
@@ -221,13 +222,9 @@ function simulator(policies, { session, path, report }) {
   const vouched = policies.filter(({ terms }) => terms?.profiles === "vouched");
   const outcome = h("div", { role: "status" });
   const ask = async (values) => {
-    const answer = await session.post(`${path}/simulate`, {
-      profile: values.profile.trim(),
-      actions: lines(values.actions).map((line) => actionOf(line)),
-      credits: Number(values.credits),
-      gasPriceWei: String(BigInt(values.gasPrice) * GWEI),
-      voucherFor: values.voucherFor ?? "",
-    });
+    const hash = values.transactionHash.trim();
+    const call = hash ? { transactionHash: hash } : described(values);
+    const answer = await session.post(`${path}/simulate`, { ...call, voucherFor: values.voucherFor ?? "" });
     outcome.replaceChildren(...answered(answer));
   };
   return panel(
@@ -235,6 +232,11 @@ function simulator(policies, { session, path, report }) {
     h("p", {}, t("The service decides as for a real call at this moment, but stores and counts nothing.")),
     form(
       { button: t("Ask"), checks: faultOf, action: ask, report },
+      field(
+        t("Hash of a transaction"),
+        h("input", { name: "transactionHash", autocomplete: "off", placeholder: "0x…" }),
+        t("Of a call that this service has executed, instead of the fields below."),
+      ),
       field(
         t("Profile"),
         h("input", { name: "profile", autocomplete: "off", placeholder: "0x…" }),
@@ -269,6 +271,13 @@ function simulator(policies, { session, path, report }) {
   );
 }
 
+const described = ({ profile, actions, credits: cost, gasPrice }) => ({
+  profile: profile.trim(),
+  actions: lines(actions).map((line) => actionOf(line)),
+  credits: Number(cost),
+  gasPriceWei: String(BigInt(gasPrice) * GWEI),
+});
+
 const lines = (text) =>
   text
     .split("\n")
@@ -280,7 +289,11 @@ function actionOf(line) {
   return { contract: contract.toLowerCase(), function: called };
 }
 
-function faultOf({ profile, actions, credits: cost, gasPrice }) {
+function faultOf({ transactionHash, profile, actions, credits: cost, gasPrice }) {
+  if (transactionHash.trim())
+    return HASH.test(transactionHash.trim())
+      ? null
+      : t("Enter a transaction's hash: 0x and 64 more characters.");
   if (!ADDRESS.test(profile.trim())) return t("Enter an address: 0x and 40 more characters.");
   if (!lines(actions).length || !lines(actions).every((line) => ACTION.test(line)))
     return t("Write a contract and a function on each line.");

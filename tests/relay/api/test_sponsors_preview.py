@@ -1,6 +1,7 @@
 """A sponsor previews terms over its own calls, and of the calls of strangers learns only what the chain shows."""
 
 import random
+import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -128,3 +129,36 @@ def test_a_preview_refuses_terms_that_contradict_each_other_and_people_who_are_n
     assert previewed(sponsor, callCredits=0).status == 400
     stranger = wallet.post(f"/api/sponsors/{sponsor.slug}/preview", {"callCredits": 1})
     assert stranger.status == 404
+
+
+def test_the_simulator_takes_the_hash_of_an_executed_call_of_anyone(
+    wallet: Wallet, new_call: NewCall, settle: Settle
+) -> None:
+    sponsor, contract = make_sponsor(), random_address()
+    viewer = wallet_of(member_of(sponsor, "viewer"))
+
+    def simulated(**body: Any) -> ApiResponse:
+        return viewer.post(f"/api/sponsors/{sponsor.slug}/simulate", body)
+
+    call = sent(wallet, new_call(payload=execute_payload(contract)))
+    # Before it is on the chain, its hash tells a stranger nothing.
+    assert simulated(transactionHash=call.transaction_hash).status == 404
+    assert settle() == 1
+    attempt = Attempt.objects.get()
+    highest = credits_of(
+        attempt.gas_limit * int(attempt.max_fee_per_gas_wei), credit_wei=current_price().credit_wei
+    )
+    make_policy(sponsor, targets=[{"contract": random_address(), "functions": []}])
+    policy = make_policy(sponsor, position=1, targets=[{"contract": contract, "functions": ["0x"]}]).policy
+    before = all_rows()
+    answer = simulated(transactionHash=call.transaction_hash.upper().replace("X", "x")).body
+    assert (answer["policy"], answer["sponsorCredits"], answer["userCredits"]) == (policy.name, highest, 0)
+    assert [refusal["code"] for refusal in answer["refusals"]] == ["sponsor-target"]
+    assert all_rows() == before
+
+    hash_ = call.transaction_hash
+    assert simulated(transactionHash="0x" + secrets.token_hex(32)).status == 404
+    assert simulated(transactionHash=hash_, credits=1).status == 400
+    assert simulated(credits=1, actions=[{"contract": contract}]).status == 400
+    RelayTransaction.objects.update(payload=b"")
+    assert simulated(transactionHash=hash_).status == 404

@@ -1451,11 +1451,12 @@ class Simulated(TypedDict):
 
 
 class SimulationRequest(TypedDict):
-    """A call, described by its profile, actions and cost."""
+    """A call, described by its profile, actions and cost, or by the hash of a transaction."""
 
-    profile: str
-    actions: "list[ActionRequest]"
-    credits: int
+    transactionHash: NotRequired[str]
+    profile: NotRequired[str]
+    actions: NotRequired["list[ActionRequest]"]
+    credits: NotRequired[int]
     gasPriceWei: NotRequired[str]
     voucherFor: NotRequired[str]
 

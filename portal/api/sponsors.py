@@ -74,7 +74,7 @@ class CalledSerializer(serializers.Serializer[Any]):
 
     contract = serializers.CharField(
         help_text="An address; `profile` for what the profile does to itself, `deployment` for a new contract, "
-        "`delegatecall` for another contract's code."
+        "`delegatecall` for another contract's code, `new-profile` for a profile that the sponsor's server requested."
     )
     function = serializers.SerializerMethodField(help_text="A selector; `0x` for a transfer of LYX.")
 

@@ -9,7 +9,7 @@ from gateway.common.fields import checksum
 from gateway.common.statements import Statements
 from relay.models import RelayTransaction
 from sponsors.models import PolicyVersion, RefusedRequest, Sponsor, SponsoredCall
-from sponsors.rules.calls import Action, Unreadable, actions_of
+from sponsors.rules.calls import NO_FUNCTION, Action, Unreadable, actions_of
 
 # The number of contracts to list, those with the highest spend.
 MOST_CONTRACTS = 100
@@ -37,6 +37,8 @@ def contracts_of(sponsor: Sponsor, *, since: datetime) -> list[SpentOnContract]:
     ]
 
 
+# The contract of an action that creates the profile.
+NEW_PROFILE = "new-profile"
 # The number of calls and refusals to list, the newest.
 MOST_REQUESTS = 50
 
@@ -86,6 +88,8 @@ def actions_in(call: RelayTransaction) -> tuple[Action, ...]:
     """Return what a call calls; nothing if its payload does not decode, or was deleted with the account."""
     if not call.payload:
         return ()
+    if call.deploys_profile:
+        return (Action(NEW_PROFILE, NO_FUNCTION),)
     try:
         return actions_of(
             bytes(call.payload), profile=call.profile_address, key_manager=call.key_manager_address

@@ -20,6 +20,7 @@ from relay.queries.prices import current_price
 from sponsors.models import PolicyVersion, RefusedRequest, Sponsor, SponsoredCall
 from sponsors.queries import rules_of
 from sponsors.rules.calls import PROFILE
+from sponsors.rules.policies import Purpose
 from sponsors.rules.preview import PastCall, Preview, preview
 
 MOST_CALLS = 50
@@ -74,6 +75,7 @@ def _paid(call: SponsoredCall, prices: dict[int, int]) -> PastCall:
         cost=highest if relayed.is_in_progress else relayed.real_cost,
         gas_price_wei=prices.get(relayed.pk, 0),
         profile_since=call.user.date_joined,
+        purpose=Purpose.PROFILES if relayed.deploys_profile else Purpose.CALLS,
     )
 
 

@@ -16,7 +16,9 @@ def executed_call(transaction_hash: str) -> ImaginedCall | None:
     A sponsor may name any hash, so nothing is read that the chain does not show.
     """
     mined = Attempt.objects.with_hash(transaction_hash).filter(
-        kind=Attempt.Kind.CALL, status=Attempt.Status.MINED
+        kind=Attempt.Kind.CALL,
+        status=Attempt.Status.MINED,
+        relay_transaction__deploys_profile=False,
     )
     attempt = mined.select_related("relay_transaction").first()
     # The payload of a deleted account is gone.

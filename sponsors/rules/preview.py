@@ -18,6 +18,7 @@ from sponsors.rules.policies import (
     OutsideResponse,
     PolicyVersion,
     Profiles,
+    Purpose,
     Question,
     Usage,
     period_of,
@@ -46,6 +47,7 @@ class PastCall:
     cost: int
     gas_price_wei: int
     profile_since: datetime | None = None
+    purpose: Purpose = Purpose.CALLS
 
 
 @dataclass(slots=True)
@@ -99,6 +101,7 @@ def _refusal(
         now=call.at,
         listed=frozenset({version.version_id} if is_listed else ()),
         voucher=_voucher(version, call),
+        purpose=call.purpose,
         responses=responses,
     )
     part = sponsor_part(call.credits, share_percent=version.share_percent)
@@ -127,7 +130,7 @@ class _Used:
 
     def __init__(self) -> None:
         self._credits: Counter[object] = Counter()
-        self._calls: Counter[str] = Counter()
+        self._calls: Counter[object] = Counter()
 
     def of(self, version: PolicyVersion, call: PastCall) -> Usage:
         day, window = self._periods(version, call)
@@ -136,14 +139,16 @@ class _Used:
             user_total=self._credits[call.profile],
             user_calls=self._calls[call.profile],
             window=self._credits[window],
+            window_calls=self._calls[window],
             campaign=self._credits[None],
+            campaign_calls=self._calls[None],
         )
 
     def add(self, version: PolicyVersion, call: PastCall, part: int) -> None:
         day, window = self._periods(version, call)
         for key in ((call.profile, day), call.profile, window, None):
             self._credits[key] += part
-        self._calls[call.profile] += 1
+            self._calls[key] += 1
 
     def _periods(self, version: PolicyVersion, call: PastCall) -> tuple[object, object]:
         seconds = version.limits.window_seconds

@@ -63,6 +63,7 @@ function called([first, ...others], service) {
   const names = {
     profile: t("the profile itself"),
     deployment: t("a new contract"),
+    "new-profile": t("a new profile"),
     delegatecall: t("another contract's code"),
   };
   const what =

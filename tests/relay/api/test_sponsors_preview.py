@@ -74,6 +74,12 @@ def test_a_preview_is_of_the_calls_that_the_sponsor_paid_or_refused_and_stores_n
     # Terms that begin now are applied as if they had begun with the first of these calls.
     begun = previewed(sponsor, startsAt=(timezone.now() + timedelta(days=1)).isoformat()).body
     assert begun["paid"] == 2
+    RelayTransaction.objects.filter(hold__sponsored__version=paying).update(deploys_profile=True)
+    assert previewed(sponsor).body["refusals"] == [{"rule": "sponsor-purpose", "calls": 1}]
+    owner = wallet_of(member_of(sponsor))
+    listed = owner.send("get", f"/api/sponsors/{sponsor.slug}/calls", data={"kind": "paid"}).body["calls"]
+    assert listed[0]["actions"] == [{"contract": "new-profile", "function": "0x"}]
+    RelayTransaction.objects.update(deploys_profile=False)
     vouched = previewed(sponsor, profiles="vouched").body
     assert (vouched["paid"], vouched["assumed"]) == (2, True)
     assert (all_rows(), PolicyVersion.objects.count()) == before
@@ -160,5 +166,7 @@ def test_the_simulator_takes_the_hash_of_an_executed_call_of_anyone(
     assert simulated(transactionHash="0x" + secrets.token_hex(32)).status == 404
     assert simulated(transactionHash=hash_, credits=1).status == 400
     assert simulated(credits=1, actions=[{"contract": contract}]).status == 400
-    RelayTransaction.objects.update(payload=b"")
+    RelayTransaction.objects.update(deploys_profile=True)
+    assert simulated(transactionHash=hash_).status == 404
+    RelayTransaction.objects.update(deploys_profile=False, payload=b"")
     assert simulated(transactionHash=hash_).status == 404

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sponsors.rules.calls import Action
-from sponsors.rules.policies import Holding, Limits, Profiles, Target
+from sponsors.rules.policies import Holding, Limits, Profiles, Purpose, Target
 from sponsors.rules.preview import PastCall, Preview, preview
 from tests.factories import random_address
 from tests.sponsors.rules.rows import NOW, policy, random_function
@@ -67,6 +67,10 @@ def test_limits_begin_unused_and_count_the_calls_before_by_what_they_cost() -> N
     # The highest cost must fit beside what the calls before cost: 10 + 10 + 20 does not.
     assert of(policy(limits=Limits(user_total=39)), *calls)[1:3] == (2, 20)
     assert of(policy(limits=Limits(campaign=39)), *calls)[4] == {"sponsor-limit-campaign": 2}
+    assert of(policy(limits=Limits(campaign_calls=3)), *calls)[1] == 3
+    # A window that lasts from 2024 to 2035.
+    window = Limits(window_calls=3, window_seconds=4_000 * 86_400)
+    assert of(policy(limits=window), *calls)[4] == {"sponsor-limit-window-calls": 1}
     assert of(policy(limits=Limits(call=19)), *calls)[4] == {"sponsor-limit-call": 4}
 
 
@@ -102,6 +106,12 @@ def test_tokens_follows_and_vouchers_are_assumed(rule: Profiles) -> None:
     assert of(held, past())[1] == 1
     assert of(policy(profiles=Profiles.VOUCHED), past())[1] == 1
     assert of(policy(profiles=Profiles.VERIFIED), past())[1] == 1
+
+
+def test_terms_for_calls_pay_for_no_new_profile() -> None:
+    new_profile = past(purpose=Purpose.PROFILES)
+    assert of(policy(), past(), new_profile)[4] == {"sponsor-purpose": 1}
+    assert of(policy(purpose=Purpose.PROFILES), past(), new_profile)[2] == new_profile.cost
 
 
 def test_listed_profiles_are_compared() -> None:

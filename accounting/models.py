@@ -1,5 +1,5 @@
 """
-Rates of the chain's coin, and months: prepared as often as needed, closed once.
+Rates of the chains' coins, and months: prepared as often as needed, closed once.
 
 Triggers prevent changes of a closed month. A later correction is an entry, or a movement at Stripe, with a later time,
 so it belongs to a later month.
@@ -16,6 +16,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from gateway.chain.config import chains
+
 _DAY_OF_CLOSED = """
 IF EXISTS (
     SELECT FROM accounting_month
@@ -29,10 +31,16 @@ RETURN NEW;
 """
 
 
+def coins() -> list[str]:
+    """Return the coins of the service's chains, that of home first."""
+    return list(dict.fromkeys(chain.currency for chain in chains()))
+
+
 class CoinRate(models.Model):
-    """The price of one coin of the chain on a UTC day."""
+    """The price of one coin of a chain on a UTC day. Chains with the same coin have the same rates."""
 
     day = models.DateField()
+    coin = models.CharField(max_length=16)
     currency = models.CharField(max_length=3)
     price = models.DecimalField(
         max_digits=20,
@@ -45,7 +53,7 @@ class CoinRate(models.Model):
     class Meta:
         permissions = [("import_coinrate", "Can import rates of the coin")]
         constraints = [
-            models.UniqueConstraint(fields=["day", "currency"], name="coinrate_one_per_day"),
+            models.UniqueConstraint(fields=["day", "coin", "currency"], name="coinrate_one_of_coin_per_day"),
             models.CheckConstraint(condition=Q(price__gt=0), name="coinrate_positive"),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
@@ -58,10 +66,12 @@ class CoinRate(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.price.normalize():f} {self.currency.upper()} on {self.day}"
+        return f"{self.price.normalize():f} {self.currency.upper()} for 1 {self.coin} on {self.day}"
 
     def clean(self) -> None:
-        """Refuse an unsupported currency, and a day of a closed month."""
+        """Refuse a coin that no chain has, an unsupported currency, and a day of a closed month."""
+        if self.coin not in coins():
+            raise ValidationError({"coin": f"Choose one of: {', '.join(coins())}."})
         if self.currency not in settings.BILLING_CURRENCIES:
             raise ValidationError({"currency": f"Choose one of: {', '.join(settings.BILLING_CURRENCIES)}."})
         closed = Month.objects.filter(status=Month.Status.CLOSED)

@@ -17,6 +17,7 @@ from gateway.chain.config import home
 from gateway.common import db
 from gateway.common.statements import Statements
 from payments.models import FurtherPayment, MoneyReturn, Payout, StripeEvent
+from relay.rules import RecordedRate
 from users.models import AccountDeletion, User
 
 # Entries of an account are ordered by version; their times may be out of order by the length of a lock wait.
@@ -217,15 +218,24 @@ def averages(*, since: datetime) -> Today:
 
 
 def newest_prices() -> dict[str, CoinRate]:
-    """Return the newest rate of the coin in each currency."""
-    rows = CoinRate.objects.order_by("currency", "-day").distinct("currency")
-    return {row.currency: row for row in rows}
+    """Return the newest rate of the home chain's coin in each currency."""
+    return {rate.currency: rate for rate in newest_rates() if rate.coin == home().currency}
+
+
+def newest_rates() -> list[CoinRate]:
+    """Return the newest rate of each coin in each currency."""
+    return list(CoinRate.objects.order_by("coin", "currency", "-day").distinct("coin", "currency"))
+
+
+def recorded_rates() -> list[RecordedRate]:
+    """Return the newest rates in the form in which prices of a credit are compared with them."""
+    return [RecordedRate(rate.coin, rate.currency, rate.day, rate.price) for rate in newest_rates()]
 
 
 def rates(*, since: date, until: date) -> Mapping[tuple[date, str], Decimal]:
-    """Return the prices of one coin, by day and currency."""
-    rows = CoinRate.objects.filter(day__gte=since, day__lt=until).values_list("day", "currency", "price")
-    return {(day, currency): price for day, currency, price in rows}
+    """Return the prices of one coin of the home chain, by day and currency."""
+    rows = CoinRate.objects.filter(coin=home().currency, day__gte=since, day__lt=until)
+    return {(row.day, row.currency): row.price for row in rows}
 
 
 def waiting_events(*, until: datetime) -> int:

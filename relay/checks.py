@@ -17,6 +17,8 @@ from gateway.chain.treasury import get_treasury
 from gateway.chain.types import Chain
 from gateway.common.checks import asks_another_server, asks_the_database
 from relay.models import CreditPrice
+from relay.queries.prices import recorded_rates
+from relay.rules import Priced, deviation
 
 
 @register("relay")
@@ -125,6 +127,22 @@ def first_prices() -> list[CheckMessage]:
         )
         for chain in chains()
         if (stored := first.get(chain.id, chain.first_credit_wei)) != chain.first_credit_wei
+    ]
+
+
+@asks_the_database
+def rates_of_coins() -> list[CheckMessage]:
+    """Warn if the price of a credit on a chain is compared with no rate, because none is recorded of its coin."""
+    recorded, at_home = recorded_rates(), Priced(1, home().currency)
+    return [
+        Warning(
+            f"The price of a credit on chain {chain.id} is compared with no rate: no currency has a rate of both "
+            f"{chain.currency} and {home().currency}.",
+            hint="Import rates of both coins in the admin (Coin rates).",
+            id="relay.W004",
+        )
+        for chain in chains()[1:]
+        if deviation(Priced(1, chain.currency), at_home, recorded) is None
     ]
 
 

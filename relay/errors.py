@@ -283,6 +283,17 @@ class ChainTakesNoCalls(DomainError):
     code, title, status, retryable = "chain-takes-no-calls", "The chain takes no calls now", 503, True
 
 
+class ChainPriceOutdated(DomainError):
+    """
+    The price of a credit on this chain, `chainId`, is too old, or too far from the recorded rate of the chain's coin.
+
+    The operator has been alerted, and other chains take calls. Retry after `Retry-After`.
+    """
+
+    code, title, status = "chain-price-outdated", "The chain's price is outdated", 503
+    retryable = True
+
+
 class PaidCreditsNeeded(DomainError):
     """
     On this chain, `chainId`, only credits from purchases and subscriptions pay for calls.

@@ -13,6 +13,7 @@ from gateway.common import clock
 from gateway.common.metrics import gauge, gauges, register
 from relay.models import RelayTransaction
 from relay.queries.figures import ended, relay_counts, top_ups, treasuries, unretired_relayers
+from relay.queries.prices import price_states
 from relay.services.accepting import unsigned
 from relay.services.fleet import losses, tips
 from relay.services.sending import loops
@@ -70,6 +71,25 @@ def calls() -> Iterator[Metric]:
         "relay_oldest_unmined_age_seconds",
         "Time since the first broadcast of the oldest unmined call; 0 without one.",
         counts.unmined_age,
+    )
+
+
+@register
+def prices() -> Iterator[Metric]:
+    """Yield how much of their limits the prices of further chains have used, in two statements if there are any."""
+    further = {str(chain_id): state.use for chain_id, state in price_states().items()}
+    yield gauges(
+        "relay_price_age_share",
+        "Age of the chain's price of a credit as a fraction of its greatest age; above 1 the chain takes no calls.",
+        "chain",
+        {chain_id: float(use.age_share) for chain_id, use in further.items()},
+    )
+    yield gauges(
+        "relay_price_margin_share",
+        "Distance of the chain's price of a credit from the recorded rates as a fraction of its margin; above 1 the "
+        "chain takes no calls.",
+        "chain",
+        {chain_id: float(use.margin_share) for chain_id, use in further.items()},
     )
 
 

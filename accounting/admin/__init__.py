@@ -18,7 +18,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from accounting import queries
 from accounting.admin.workbook import workbook
-from accounting.models import CoinRate, Month
+from accounting.models import CoinRate, Month, coins
 from accounting.pricing import outlooks
 from accounting.services import closing, rates
 from accounting.services.exports import Table, about, tables
@@ -237,8 +237,11 @@ def _text(cell: str | int | Decimal) -> str:
 
 class RatesForm(ReasonForm):
     rates = forms.CharField(
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": "2026-01-31,usd,1.2345"}),
-        help_text="The lines of a CSV file: day, currency, price of one coin. A day that has a price gets the new one.",
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": "2026-01-31,usd,1.2345,LYX"}),
+        help_text=(
+            "The lines of a CSV file: day, currency, price of one coin, and the coin (without one, that of the home "
+            "chain). A day that has a price gets the new one."
+        ),
     )
     field_order = ("rates", "reason")
 
@@ -259,7 +262,7 @@ IMPORT = ReasonedAction(
     name="import",
     label="Import rates",
     permission="accounting.import_coinrate",
-    subject="Rates of the coin",
+    subject="Rates of coins",
     effect=lambda _: (
         "They value the gas of open months, which are prepared again; a closed month never changes."
     ),
@@ -271,13 +274,16 @@ IMPORT = ReasonedAction(
 
 @admin.register(CoinRate)
 class CoinRateAdmin(ReasonedActions, StaffAdmin[CoinRate]):
-    """Prices of one coin of the chain, by day; they value the gas of months that are not closed."""
+    """
+    Prices of coins, by day. They value the gas of months that are not closed, and prices of a credit on further chains
+    are compared with them.
+    """
 
     staff_actions = (IMPORT,)
-    list_display = ("day", "currency", "price", "created_at")
-    list_filter = (one_of("currency", lambda: settings.BILLING_CURRENCIES),)
-    ordering = ("-day", "currency")
-    fields = ("day", "currency", "price")
+    list_display = ("day", "coin", "currency", "price", "created_at")
+    list_filter = (one_of("coin", coins), one_of("currency", lambda: settings.BILLING_CURRENCIES))
+    ordering = ("-day", "coin", "currency")
+    fields = ("day", "coin", "currency", "price")
 
     def save_model(self, request: HttpRequest, obj: CoinRate, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

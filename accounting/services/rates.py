@@ -1,4 +1,4 @@
-"""Rates of the coin: read from CSV lines, stored by day and currency."""
+"""Rates of coins: read from CSV lines, stored by day, coin and currency."""
 
 import csv
 from datetime import date
@@ -8,13 +8,16 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounting.models import CoinRate
+from gateway.chain.config import home
 
 _MOST = 5_000
 
 
 def parsed(text: str) -> list[CoinRate]:
     """
-    Return the rates of CSV lines `day,currency,price`; a first line with titles is skipped.
+    Return the rates of CSV lines `day,currency,price,coin`; a first line with titles is skipped.
+
+    A line without a coin is a rate of the home chain's coin.
 
     Raises:
         ValidationError: a line does not contain a rate, or its day is in a closed month.
@@ -29,10 +32,13 @@ def parsed(text: str) -> list[CoinRate]:
 
 def _rate(number: int, line: list[str]) -> CoinRate:
     try:
-        day, currency, price = (cell.strip() for cell in line)
-        row = CoinRate(day=date.fromisoformat(day), currency=currency.lower(), price=Decimal(price))
+        day, currency, price, *coin = (cell.strip() for cell in line)
+        (named,) = coin or [home().currency]
+        row = CoinRate(
+            day=date.fromisoformat(day), coin=named, currency=currency.lower(), price=Decimal(price)
+        )
     except (ValueError, InvalidOperation) as error:
-        raise ValidationError(f"Line {number} is not day, currency, price: {','.join(line)}") from error
+        raise ValidationError(f"Line {number} is not day, currency, price, coin: {','.join(line)}") from error
     try:
         row.full_clean(validate_unique=False, validate_constraints=False)
     except ValidationError as error:
@@ -46,8 +52,11 @@ def _rate(number: int, line: list[str]) -> CoinRate:
 def store(text: str) -> list[CoinRate]:
     """Store the rates of CSV lines, replacing those of the same days; return them. Joins the caller's transaction."""
     rows = parsed(text)
-    unique = {(row.day, row.currency): row for row in rows}
+    unique = {(row.day, row.coin, row.currency): row for row in rows}
     CoinRate.objects.bulk_create(
-        unique.values(), update_conflicts=True, unique_fields=["day", "currency"], update_fields=["price"]
+        unique.values(),
+        update_conflicts=True,
+        unique_fields=["day", "coin", "currency"],
+        update_fields=["price"],
     )
     return list(unique.values())

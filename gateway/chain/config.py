@@ -20,7 +20,7 @@ from gateway.chain.errors import ChainUnknown
 from gateway.chain.fees import FeePolicy
 from gateway.chain.further import ChainSettings
 from gateway.chain.known import KNOWN
-from gateway.chain.types import Chain, Finality, Funding, LossBudget, Pace
+from gateway.chain.types import Chain, Finality, Funding, LossBudget, Pace, PriceLimits
 
 _LONGEST_SHOWN = 20
 # The service does not use a node that is further behind the others than this.
@@ -178,6 +178,7 @@ def _further(one: ChainSettings) -> Chain:
         ),
         losses=LossBudget(one.loss_per_hour_wei, one.loss_per_hour_wei // _USER_SHARE),
         first_credit_wei=one.credit_wei,
+        price_limits=PriceLimits(days=one.price_days, margin_percent=one.price_margin_percent),
         explorer_url=one.explorer_url,
         currency=one.coin,
         finality=Finality(blocks=one.finality_blocks, by_tag=one.finality_tag),

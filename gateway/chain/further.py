@@ -28,5 +28,7 @@ class ChainSettings:
     top_up_daily_wei: int
     loss_per_hour_wei: int
     credit_wei: int
+    price_days: int
+    price_margin_percent: int
     takes_calls: bool
     spends_given_credits: bool

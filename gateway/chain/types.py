@@ -72,6 +72,18 @@ class LossBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceLimits:
+    """
+    How far the price of a credit on a further chain is trusted.
+
+    It is used for `days` days, and while its value differs from that of the price at home by at most `margin_percent`.
+    """
+
+    days: int
+    margin_percent: int
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """
     One chain: its nodes, the limits of gas prices, and when a block is confirmed and when final.
@@ -105,6 +117,8 @@ class Chain:
     name: str = ""
     family: str = "ethereum"
     takes_calls: bool = True
+    # None at home, whose coin the price of a credit follows by definition.
+    price_limits: PriceLimits | None = None
     # Whether calls may be paid with credits that were neither bought nor part of a subscription.
     spends_given_credits: bool = True
 

@@ -262,8 +262,8 @@ class ServedChainSerializer(serializers.Serializer[Any]):
     relayerUrl = serializers.URLField(help_text="Base URL of `/execute` and `/quota` for LSP-15 wallets.")
     state = serializers.ChoiceField(
         choices=[state.value for state in ChainState],
-        help_text="`accepting`: the chain takes calls. `paused`: the operator takes no new calls. `away`: no node of "
-        "the chain responds.",
+        help_text="`accepting`: the chain takes calls. `paused`: the operator takes no new calls, or the chain's price "
+        "of a credit is outdated. `away`: no node of the chain responds.",
     )
 
 

@@ -36,6 +36,7 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.TooManyCancelledCalls,
     relay_errors.RelayPaused,
     relay_errors.ChainTakesNoCalls,
+    relay_errors.ChainPriceOutdated,
 )
 
 SPONSORED = (

@@ -7,10 +7,15 @@ from gateway.chain.config import chains, on_chain
 from gateway.chain.types import Chain
 from gateway.staff.pauses import is_paused
 from relay.queries.calls import RELAY
+from relay.queries.prices import watch
 
 
 class ChainState(StrEnum):
-    """Whether a chain takes calls: `paused` by the operator, or `away` because no node of it responds."""
+    """
+    Whether a chain takes calls.
+
+    It is `paused` by the operator, or because its price of a credit is outdated; it is `away` if no node responds.
+    """
 
     ACCEPTING = "accepting"
     PAUSED = "paused"
@@ -24,7 +29,7 @@ def chain_states() -> list[tuple[Chain, ChainState]]:
 
 
 def _state_of(chain: Chain, *, is_relay_paused: bool) -> ChainState:
-    if is_relay_paused or not chain.takes_calls:
+    if is_relay_paused or not chain.takes_calls or not watch.use_of(chain).is_within:
         return ChainState.PAUSED
     with on_chain(chain.id):
         is_away = all(node.fault for node in get_chain_client().nodes())

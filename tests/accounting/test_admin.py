@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounting.errors import MonthNotReady
 from accounting.models import CoinRate, Month
 from accounting.services import closing
+from gateway.chain.config import home
 from tests.accounting.timeline import months
 from tests.accounting.workbooks import cells_of_book
 from tests.accounting.world import World
@@ -132,6 +133,8 @@ def test_an_erased_person_has_no_name_in_a_closed_month(january: datetime) -> No
         "2025-01-01,xyz,1",
         "2025-01-01,usd,0",
         "2025-01-01,usd,-1",
+        "2025-01-01,usd,1,ABC",
+        "2025-01-01,usd,1,LYX,1",
         "x",
     ],
 )
@@ -154,7 +157,7 @@ def test_a_month_that_was_prepared_again_takes_a_new_request(january: datetime) 
     finance = browser_of(member("finance"))
     day = january.date()
     while day < date(2025, 2, 1):
-        CoinRate.objects.create(day=day, currency="usd", price=1)
+        CoinRate.objects.create(day=day, coin=home().currency, currency="usd", price=1)
         day += timedelta(days=1)
     confirm(finance, _MONTH, "prepare", month=f"{january:%Y-%m}")
     closing.prepare_waiting(now=timezone.now())

@@ -42,7 +42,7 @@ def test_the_form_for_a_rate_shows_what_today_buys(stripe: FakeBilling) -> None:
     for _ in range(5):
         world.call(world.payers[0])
     price = Decimal(random.randint(1, 9_999)).scaleb(-2)
-    CoinRate.objects.create(day=date(2025, 1, 1), currency="usd", price=price)
+    CoinRate.objects.create(day=date(2025, 1, 1), coin=settings.CHAIN_COIN, currency="usd", price=price)
 
     page: Any = browser_of(member("finance")).get("/admin/payments/payoutrate/add/")
 

@@ -129,7 +129,12 @@ class Timeline:
     def _add_rates(self, month: Month) -> None:
         days = (month.begins_on + timedelta(days=n) for n in range((month.ends_on - month.begins_on).days))
         rows = [
-            CoinRate(day=day, currency=currency, price=Decimal(self.chance.randint(1, 9_999)).scaleb(-3))
+            CoinRate(
+                day=day,
+                coin=settings.CHAIN_COIN,
+                currency=currency,
+                price=Decimal(self.chance.randint(1, 9_999)).scaleb(-3),
+            )
             for day in days
             for currency in settings.BILLING_CURRENCIES
         ]

@@ -156,8 +156,8 @@ def test_of_a_payout_only_what_was_returned_changes(change: dict[str, Any]) -> N
 
 def test_a_rate_of_a_day_of_a_closed_month_neither_changes_nor_goes_nor_comes() -> None:
     month = make(Month, begins_on=date(2026, 3, 1), status="open")
-    rate = CoinRate.objects.create(day=date(2026, 3, 31), currency="usd", price=7)
-    later = CoinRate.objects.create(day=date(2026, 4, 1), currency="usd", price=7)
+    rate = CoinRate.objects.create(day=date(2026, 3, 31), coin="LYX", currency="usd", price=7)
+    later = CoinRate.objects.create(day=date(2026, 4, 1), coin="LYX", currency="usd", price=7)
     approval = make(ApprovalRequest)
     Month.objects.filter(pk=month.pk).update(status="closed", closed_at=now(), approval=approval)
     before = rows_of(CoinRate)
@@ -166,7 +166,7 @@ def test_a_rate_of_a_day_of_a_closed_month_neither_changes_nor_goes_nor_comes() 
         lambda: CoinRate.objects.filter(pk=rate.pk).update(day=date(2026, 4, 2)),
         lambda: CoinRate.objects.filter(pk=later.pk).update(day=date(2026, 3, 2)),
         lambda: CoinRate.objects.filter(pk=rate.pk).delete(),
-        lambda: CoinRate.objects.create(day=date(2026, 3, 1), currency="eur", price=7),
+        lambda: CoinRate.objects.create(day=date(2026, 3, 1), coin="LYX", currency="eur", price=7),
     ):
         with pytest.raises(DatabaseError, match="the month of this day is closed"), transaction.atomic():
             change()

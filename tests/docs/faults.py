@@ -8,6 +8,7 @@ import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from payments.models import BillingOperation, Payout
 from proofs.models import LedgerRoot
 from relay.models import (
     Attempt,
+    CreditPrice,
     FinalBlock,
     GapFiller,
     LeastTip,
@@ -41,6 +43,8 @@ from relay.models import (
     UnsignedCall,
     WorkerLoop,
 )
+from relay.queries.prices import PriceState
+from relay.rules import PriceUse
 from tests.credits.holding import place_hold
 from tests.database import as_owner, tamper
 from tests.earnings.ad_networks import new_reward, set_up
@@ -243,6 +247,22 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @fault("GatewayLossLimitReached")
 def _(patch: pytest.MonkeyPatch) -> None:
     _lost(80)
+
+
+def _price_has_used(patch: pytest.MonkeyPatch, age: str, margin: str) -> None:
+    use = PriceUse(age_share=Fraction(age), margin_share=Fraction(margin))
+    states = {8453: PriceState(CreditPrice.objects.get(), use)}
+    patch.setattr(relay.metrics, "price_states", lambda: states)
+
+
+@fault("GatewayPriceOutdated")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _price_has_used(patch, "0.2", "1.01")
+
+
+@fault("GatewayPriceEnds")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _price_has_used(patch, "0.9", "0.3")
 
 
 @fault("GatewayTipRequired")

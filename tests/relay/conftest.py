@@ -25,6 +25,7 @@ from gateway.chain.node import Node
 from gateway.chain.signing import get_signer
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction
+from relay.queries.prices import watch
 from relay.services.accepting import limits, submission
 from relay.services.fleet import relayers as relay_relayers
 from rewards.models import Badge
@@ -78,6 +79,11 @@ def signers(services: Services, tmp_path: Path, settings: Settings) -> Iterator[
     """A signer elsewhere that responds. With TEST_SIGNER_ELSEWHERE=1 all tests of the relay run before one."""
     with remote_signing(services, tmp_path, settings) as remote, remote.serving():
         yield remote
+
+
+@pytest.fixture(autouse=True)
+def _prices_are_read_again() -> None:
+    watch.forget()
 
 
 @pytest.fixture(scope="session")

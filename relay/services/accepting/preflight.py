@@ -28,6 +28,7 @@ from gateway.chain.signatures import recover_address
 from gateway.chain.types import Head, RelayState
 from gateway.common.errors import DomainError
 from relay.errors import (
+    ChainPriceOutdated,
     ChainTakesNoCalls,
     ForeignKeyManager,
     GasLimitExceeded,
@@ -39,6 +40,7 @@ from relay.errors import (
     SignerNotController,
     ValidityTooShort,
 )
+from relay.queries import prices
 from relay.services.accepting import gas_limits
 from relay.services.accepting.calls import Approval, SubmittedCall
 from users.errors import UntrustedCode
@@ -56,11 +58,20 @@ def check_chain() -> None:
 
     Raises:
         ChainTakesNoCalls: the operator has switched the chain's calls off.
+        ChainPriceOutdated: its price of a credit is too old, or too far from the rate of its coin.
     """
     chain = get_chain()
     if not chain.takes_calls:
         raise ChainTakesNoCalls(
             f"{chain.name} takes no new calls at the moment. Retry later.",
+            retry_after=_CLOSED_RETRY_SECONDS,
+            chainId=chain.id,
+        )
+    use = prices.watch.use_of(chain)
+    if not use.is_within:
+        why = "is too old" if use.is_too_old else f"is too far from the recorded rate of {chain.currency}"
+        raise ChainPriceOutdated(
+            f"The price of a credit on {chain.name} {why}, so it takes no calls. Retry later.",
             retry_after=_CLOSED_RETRY_SECONDS,
             chainId=chain.id,
         )

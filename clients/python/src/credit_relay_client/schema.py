@@ -27,6 +27,7 @@ ProblemCode: TypeAlias = Literal[
     "call-failed-before",
     "call-not-allowed",
     "card-declined",
+    "chain-price-outdated",
     "chain-takes-no-calls",
     "chain-unavailable",
     "chain-unknown",

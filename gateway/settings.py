@@ -293,7 +293,10 @@ CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
 # Browser wallets call from extension origins. The API uses no cookies, so any origin may be allowed.
 CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
 CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
-CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key", "relay-quote")
+CORS_ALLOW_HEADERS = (
+    *(*default_headers, "idempotency-key", "relay-quote"),
+    *("relay-sponsor", "relay-sponsor-fallback", "relay-sponsor-voucher"),
+)
 CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 
 # ------------ The pages for people: brand and languages -------------------------------------------------------

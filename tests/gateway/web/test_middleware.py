@@ -1,6 +1,7 @@
 """Nothing is served by plain http where the service is public by https, and no body without its length."""
 
 import json
+import re
 import secrets
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from devstack.services.stack import Services
+from tests.docs.pages import DOCS
 from tests.gateway.test_wiring import settings_with
 from users.models import SignInChallenge
 
@@ -85,6 +87,15 @@ def test_a_web_page_may_read_that_its_body_was_refused(settings: Settings) -> No
     refused = ask("/api/auth/nonce", proto=None, **headers)
     assert refused.status_code == 411
     assert refused.headers["Access-Control-Allow-Origin"] == "https://wallet.example"
+
+
+def test_a_page_of_another_origin_may_send_every_header_of_the_api(settings: Settings) -> None:
+    settings.CORS_ALLOWED_ORIGINS = ["https://dapp.example"]
+    documented = set(re.findall(r"in: header\n +name: (\S+)", (DOCS / "openapi.yaml").read_text()))
+    assert {"Relay-Sponsor", "Relay-Sponsor-Voucher", "Idempotency-Key"} < documented
+    asked = {"Origin": "https://dapp.example", "Access-Control-Request-Method": "POST"}
+    allowed = Client().options("/api/relay/execute", headers=asked).headers["Access-Control-Allow-Headers"]
+    assert {name.lower() for name in documented} <= set(allowed.split(", "))
 
 
 def test_no_body_needs_no_length() -> None:

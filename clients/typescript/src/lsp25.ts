@@ -138,7 +138,8 @@ function checksummed(digits: string): string {
   ).join("");
 }
 
-function checked(value: unknown, name = "bytes"): Hex {
+/** Returns hex digits of whole bytes with 0x. */
+export function checked(value: unknown, name = "bytes"): Hex {
   if (typeof value !== "string" || !/^0x([0-9a-f]{2})*$/i.test(value)) {
     throw new TypeError(`${name}: ${shown(value)} is not hex with 0x.`);
   }

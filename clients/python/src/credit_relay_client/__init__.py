@@ -1,6 +1,7 @@
 """Relay calls of Universal Profiles through a credit relay gateway."""
 
 from credit_relay_client.calls import Call, RelayCall, encode_calls, personal_sign, quota_message, sign_hash
+from credit_relay_client.creation import create_profile, requested_profile
 from credit_relay_client.relay import PreparedCall, Relay, SentTransaction, Work, connect
 from credit_relay_client.schema import ProblemCode
 from credit_relay_client.service import Node, RelayProblem, Service, ServiceUnreachable
@@ -20,8 +21,10 @@ __all__ = [
     "Session",
     "Work",
     "connect",
+    "create_profile",
     "encode_calls",
     "personal_sign",
     "quota_message",
+    "requested_profile",
     "sign_hash",
 ]

@@ -1,0 +1,102 @@
+"""New profiles, which a sponsor's server requests with its API key."""
+
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from credit_relay_client.calls import check_address
+from credit_relay_client.schema import Profile
+from credit_relay_client.service import Service
+
+_PATH = "/api/universal-profile"
+_OPEN_STATUSES = {"Pending", "Submitted"}
+_PAUSE_SECONDS = 1
+
+
+def create_profile(
+    url: str,
+    api_key: str,
+    controllers: Sequence[str],
+    *,
+    metadata: bytes = b"",
+    voucher: str | None = None,
+    key: str | None = None,
+    wait_seconds: float = 180,
+    patience_seconds: float = 60,
+) -> Profile:
+    """
+    Have a new Universal Profile deployed at the sponsor's cost, and wait for the end of the deployment.
+
+    The profile exists if its `status` is `Success` or `ExecutedExternally`. After `Failed` and `Cancelled`, a call with
+    the same `key` tries again.
+
+    Args:
+        api_key: A key of the sponsor with the right `create`. It belongs on a server, in no app.
+        controllers: The addresses of the keys that control the new profile.
+        metadata: The VerifiableURI of its LSP-3 metadata.
+        voucher: What the sponsor's server has signed for this profile, for policies that want a voucher.
+        key: Calls with the same key are one profile, so keep one for each user; by default a new one for each call.
+        wait_seconds: How long to wait; with 0 the profile is returned as it was accepted.
+        patience_seconds: How long to retry requests while the service is busy or unreachable.
+
+    Raises:
+        TypeError, ValueError: names the argument that the service would refuse.
+        RelayProblem: the service or the sponsor's policies refuse.
+        TimeoutError: it is accepted, but not final in time. Read it with `requested_profile`.
+    """
+    body: dict[str, Any] = {"lsp6ControllerAddress": _checked(controllers)}
+    if not isinstance(metadata, bytes):
+        raise TypeError(f"metadata: {metadata!r} is not bytes, such as bytes.fromhex(…).")
+    if metadata:
+        body |= {"lsp3Profile": "0x" + metadata.hex()}
+    if voucher is not None:
+        body |= {"sponsorVoucher": voucher}
+    service = Service(url, patience_seconds)
+    # One key for all attempts, so that a retry after a lost response is no second profile.
+    headers = _authorized(api_key) | {"Idempotency-Key": key or secrets.token_hex(16)}
+    profile: Profile = service.patiently(lambda: service.once("POST", _PATH, body, headers=headers))
+    return _settled(service, api_key, profile, wait_seconds) if wait_seconds else profile
+
+
+def requested_profile(url: str, api_key: str, address: str, *, patience_seconds: float = 60) -> Profile:
+    """
+    Return a profile that the sponsor requested before, with its present status.
+
+    Raises:
+        ValueError: the address is none, or its checksum is wrong.
+        RelayProblem: the sponsor has not requested it.
+    """
+    check_address(address, "address")
+    return _read(Service(url, patience_seconds), api_key, address)
+
+
+def _checked(controllers: Sequence[str]) -> list[str]:
+    if isinstance(controllers, str) or not isinstance(controllers, Sequence):
+        raise TypeError(f"controllers: {controllers!r} is not a list of addresses.")
+    if not controllers:
+        raise ValueError("controllers: a profile needs at least one.")
+    for place, address in enumerate(controllers):
+        check_address(address, f"controllers[{place}]")
+    return list(controllers)
+
+
+def _settled(service: Service, api_key: str, profile: Profile, seconds: float) -> Profile:
+    deadline = time.monotonic() + seconds
+    while profile["status"] in _OPEN_STATUSES:
+        if time.monotonic() > deadline:
+            address = profile["universalProfileAddress"]
+            raise TimeoutError(f"The profile {address} is not final after {seconds} s.")
+        time.sleep(_PAUSE_SECONDS)
+        profile = _read(service, api_key, profile["universalProfileAddress"])
+    return profile
+
+
+def _read(service: Service, api_key: str, address: str) -> Profile:
+    path, headers = f"{_PATH}/{address}", _authorized(api_key)
+    profile: Profile = service.patiently(lambda: service.once("GET", path, headers=headers))
+    return profile
+
+
+def _authorized(api_key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {api_key}"}

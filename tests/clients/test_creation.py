@@ -1,0 +1,118 @@
+"""The Python package on a sponsor's server: one profile for each key, however often the request is repeated."""
+
+import json
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from credit_relay_client import RelayProblem, create_profile, requested_profile
+from tests.clients.fake_service import BUSY, KEY_MANAGER, PROFILE, FakeService, problem
+
+PATH = "/api/universal-profile"
+OF_PROFILE = f"{PATH}/{PROFILE}"
+API_KEY = "sponsor_" + secrets.token_urlsafe(8)
+CONTROLLER = KEY_MANAGER
+_ADDRESSES = json.loads((Path(__file__).parent / "addresses.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("credit_relay_client.creation._PAUSE_SECONDS", 0.01)
+
+
+def asked(status: str) -> dict[str, Any]:
+    return {"universalProfileAddress": PROFILE, "status": status, "controllers": []}
+
+
+def keys(service: FakeService) -> list[str | None]:
+    return [key for path, _, key in service.keys if path == PATH]
+
+
+def test_a_profile_is_requested_with_the_api_key_and_followed_to_its_end(service: FakeService) -> None:
+    service.replies[PATH] = [(200, asked("Pending"))]
+    service.replies[OF_PROFILE] = [(200, asked("Submitted")), BUSY, (200, asked("Success"))]
+
+    profile = create_profile(service.url, API_KEY, [CONTROLLER], metadata=b"\x00\xff", voucher="mine")
+
+    assert profile == asked("Success")
+    body = {"lsp6ControllerAddress": [CONTROLLER], "lsp3Profile": "0x00ff", "sponsorVoucher": "mine"}
+    assert service.requests == [(PATH, body), (OF_PROFILE, {}), (OF_PROFILE, {}), (OF_PROFILE, {})]
+    assert [method for _, method, _ in service.keys] == ["POST", "GET", "GET", "GET"]
+    assert {headers["Authorization"] for headers in service.headers} == {f"Bearer {API_KEY}"}
+
+
+def test_retries_have_one_key_and_other_profiles_have_their_own(service: FakeService) -> None:
+    accepted = (200, asked("Success"))
+    service.replies[PATH] = [BUSY, (502, {}), accepted, accepted, accepted]
+
+    create_profile(service.url, API_KEY, [CONTROLLER])
+    create_profile(service.url, API_KEY, [CONTROLLER])
+    create_profile(service.url, API_KEY, [CONTROLLER], key="user-4711")
+
+    first, *later = keys(service)
+    assert later[:2] == [first, first]
+    assert len({first, *later[2:]}) == 3
+    assert later[-1] == "user-4711"
+    assert service.bodies(PATH) == [{"lsp6ControllerAddress": [CONTROLLER]}] * 5
+
+
+def test_without_waiting_the_profile_is_returned_as_accepted_and_read_later(service: FakeService) -> None:
+    service.replies[PATH] = [(200, asked("Pending"))]
+    service.replies[OF_PROFILE] = [(200, asked("Failed"))]
+
+    accepted = create_profile(service.url, API_KEY, [CONTROLLER], wait_seconds=0)
+
+    assert (accepted["status"], len(service.requests)) == ("Pending", 1)
+    assert requested_profile(service.url, API_KEY, PROFILE)["status"] == "Failed"
+
+
+def test_a_deployment_that_is_not_final_in_time_is_an_error_with_the_address(service: FakeService) -> None:
+    service.replies[PATH] = [(200, asked("Submitted"))]
+    service.replies[OF_PROFILE] = [(200, asked("Submitted"))] * 100
+
+    with pytest.raises(TimeoutError, match=f"{PROFILE} is not final after 0.05 s"):
+        create_profile(service.url, API_KEY, [CONTROLLER], wait_seconds=0.05)
+
+
+def test_what_the_policies_of_the_sponsor_refuse_is_a_problem_with_its_code(service: FakeService) -> None:
+    service.replies[PATH] = [problem(402, "sponsor-limit-window-calls", limit=20, used=20)]
+
+    with pytest.raises(RelayProblem) as refusal:
+        create_profile(service.url, API_KEY, [CONTROLLER])
+
+    assert (refusal.value.code, refusal.value.members) == (
+        "sponsor-limit-window-calls",
+        {"limit": 20, "used": 20},
+    )
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "address", [row["address"] for row in _ADDRESSES if row["code"] is not None], ids=repr
+)
+def test_what_is_no_address_is_refused_before_anything_is_sent(service: FakeService, address: Any) -> None:
+    with pytest.raises(ValueError, match=r"^controllers\[1\]: "):
+        create_profile(service.url, API_KEY, [CONTROLLER, address])
+    with pytest.raises(ValueError, match=r"^address: "):
+        requested_profile(service.url, API_KEY, address)
+    assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("mistake", "error"),
+    [
+        ({"controllers": []}, ValueError),
+        ({"controllers": CONTROLLER}, TypeError),
+        ({"controllers": None}, TypeError),
+        ({"metadata": "0x00ff"}, TypeError),
+        ({"metadata": None}, TypeError),
+    ],
+)
+def test_an_argument_of_another_type_is_named(
+    service: FakeService, mistake: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=f"^{next(iter(mistake))}: "):
+        create_profile(service.url, API_KEY, **{"controllers": [CONTROLLER], **mistake})
+    assert service.requests == []

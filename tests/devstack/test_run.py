@@ -71,6 +71,8 @@ def test_a_run_ends_well_and_a_second_start_makes_and_pays_nothing_again(
     assert "1000000 credits" in printed
     assert "the period has ended" in printed
     assert f"✓ setData on chain {first['second_chain']['chain_id']}: " in printed
+    assert re.search(r"✓ a newcomer's profile 0x\w{40}: 0x\w{64}, gas \d+\n", printed)
+    assert re.search(r"paid by my-dapp: [1-9]\d* \+ [1-9]\d* credits, 1000000 → ", printed)
     assert "adgem (OFFERWALL) is answered 200" in printed
     assert "levelled up: " in printed
     assert all(f"✓ {slug} (" in printed for slug in first["networks"])
@@ -84,7 +86,7 @@ def test_a_run_ends_well_and_a_second_start_makes_and_pays_nothing_again(
     assert first["stripe_secret_key"].startswith("sk_test_")
     assert first["stripe_publishable_key"].startswith("pk_test_")
     assert first["stripe_webhook_secret"].startswith("whsec_")
-    assert first["sponsor"]["policies"] == ["first-calls", "vouchers"]
+    assert first["sponsor"]["policies"] == ["first-calls", "vouchers", "newcomers"]
     assert all("EXECUTE_RELAY_CALL" in entry["permissions"] for entry in first["profiles"][:3])
     capfd.readouterr()
     with start_services(tmp_path) as services:

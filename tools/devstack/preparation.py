@@ -180,6 +180,7 @@ def _demo_data(
         "staff": asdict(secrets.staff),
         "staff_secret": secrets.derived("staff"),
         "voucher_key": "0x" + secrets.derived("voucher"),
+        "create_key": "sponsor_" + secrets.derived("sponsor's server"),
         "seeded": str(directory / "seeded.json"),
         **({"population": population} if plan.people else {}),
     }

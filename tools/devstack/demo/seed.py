@@ -45,6 +45,7 @@ def seed(plan: dict[str, Any]) -> None:
             seeded["sponsor"] = open_sponsor(
                 owner=owner,
                 voucher_key=plan["voucher_key"],
+                create_key=plan["create_key"],
                 staff=_clerk(plan["staff"]),
                 now=timezone.now(),
             )

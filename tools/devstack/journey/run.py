@@ -14,6 +14,7 @@ from devstack.journey.check_in import check_in
 from devstack.journey.checks import Mismatch, expect
 from devstack.journey.dashboard import Manage, check_dashboard
 from devstack.journey.earnings import Earner, earn_everywhere, level_up, networks_of
+from devstack.journey.newcomer import welcome
 from devstack.journey.relay_calls import check_wrong_signature, send_elsewhere, send_money, write_data
 from devstack.journey.subscriber import Subscriber
 from devstack.journey.subscriptions import catch_up, set_clock_back, subscribe_today, subscribe_two_months_ago
@@ -37,6 +38,7 @@ def run_journey(stack_file: Path) -> int:
         _subscribe_and_spend(wallet, provider)
         if second := stack["second_chain"]:
             send_elsewhere(wallet, Rpc(second["rpc_url"]), chain_id=second["chain_id"])
+        welcome(wallet, stack["sponsor"])
         check_dashboard(wallet)
     except _FAILURES as error:
         echo_error(f"  ✗ the journey failed: {error}")

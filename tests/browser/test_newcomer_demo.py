@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import urllib3
 from django.utils import timezone
 from eth_account import Account
 from playwright.sync_api import Browser, Page, Request, expect
@@ -164,7 +165,8 @@ def test_a_newcomer_without_a_coin_posts_by_keyboard_and_the_keys_stay_where_the
     demo.sponsor.credit_account.refresh_from_db()
     assert demo.sponsor.credit_account.balance == _CREDITS - deployment.real_cost - call.real_cost
 
-    # After a reload the same key posts again, under the same profile.
+    # The same key asks again, as after a lost response, and gets the same profile; the sponsor pays for no second one.
+    page.evaluate("localStorage.removeItem('newcomer.profile')")
     page.reload()
     page.get_by_label("What do you want to say?").fill("Again")
     page.get_by_role("button", name="Post it").click()
@@ -209,4 +211,23 @@ def test_each_failure_says_what_to_do_and_the_next_try_continues_with_the_same_p
     send.click()
     expect(failure).to_contain_text("The server of this page does not respond.")
     expect(failure).to_contain_text("Your key and your text are still here.")
+    assert all_rows() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain", '{"controller": "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf"}'),
+        ("application/json", '{"controller": "0x7E5F4552091A69125d5DfCb7b8C2659029395BdF"}'),
+        ("application/json", '{"controller": null}'),
+        ("application/json", "[]"),
+        ("application/json", "{"),
+    ],
+)
+def test_pages_of_other_sites_and_mistakes_create_nothing(demo: Demo, kind: str, body: str) -> None:
+    make_policy(demo.sponsor, purpose=Purpose.PROFILES)
+    before = all_rows()
+    response = urllib3.request("POST", f"{demo.url}/profile", body=body, headers={"Content-Type": kind})
+    assert (response.status, response.json()["code"]) == (400, "invalid-request")
+    assert urllib3.request("GET", f"{demo.url}/server.py").status == 404
     assert all_rows() == before

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,12 +69,13 @@ class Demo:
 
     def work_until(self, page: Page, selector: str) -> None:
         """Do the work of worker and beat until the page shows an element."""
-        for _ in range(PATIENCE_MILLISECONDS // _WORK_MILLISECONDS):
-            if page.locator(selector).is_visible():
-                return
+        deadline = time.monotonic() + PATIENCE_MILLISECONDS / 1000
+        while not page.locator(selector).is_visible():
+            assert time.monotonic() < deadline, f"no {selector}"
+            if selector != "#failure":
+                assert not page.locator("#failure").is_visible(), page.locator("#failure").inner_text()
             work(self.services)
             page.wait_for_timeout(_WORK_MILLISECONDS)
-        raise TimeoutError(selector)
 
 
 @pytest.fixture

@@ -59,6 +59,8 @@ def erase(user: User) -> None:
     holds = CreditHold.objects.filter(relay_transaction__user=user)
     same_key = CreditHold.objects.filter(key=OuterRef("key"))
     Loss.objects.filter(key__in=holds.values("key")).update(key=Subquery(same_key.values(erased=_ERASED_KEY)))
+    of_sponsors = CreditHold.objects.filter(sponsors__hold__in=holds)
+    of_sponsors.update(key=Concat(Value("sponsored:"), _ERASED_KEY))
     holds.update(key=_ERASED_KEY)
 
 

@@ -14,7 +14,7 @@ from gateway.chain.config import on_chain
 from relay.models import ProfileCreation, RelayTransaction
 from signer import deployments
 from sponsors.models import Sponsor
-from tests.relay.api.conftest import Wallet
+from tests.relay.api.conftest import Wallet, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from tests.relay.conftest import Settle
 from tests.relay.creating import create, deployment_of, for_profiles
@@ -96,6 +96,14 @@ def test_the_data_of_the_first_deployment_may_be_sent(
     assert_problem(other, 422, "first-deployment-unknown")
     assert everything() == before
     assert wallet.post(COPY, {"chainId": elsewhere.id, "firstDeployment": first}).status == 200
+
+
+def test_a_session_whose_controller_home_does_not_know_gets_no_copy(
+    created: ProfileCreation, elsewhere: ForeignChain
+) -> None:
+    stranger, before = wallet_of(created.user), everything()
+    assert_problem(stranger.post(COPY, {"chainId": elsewhere.id}), 401, "session-ended")
+    assert everything() == before
 
 
 def test_home_unknown_chains_and_strangers_get_no_copy(

@@ -16,12 +16,19 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp3 import PROFILE_KEY
 from gateway.chain.lsp6 import ALL_PERMISSIONS
 from gateway.common.errors import DomainError
-from relay.errors import CreationKeyUsed, CreationOff, GasLimitExceeded, OriginMissing, OriginUsed
+from relay.errors import (
+    CreationKeyUsed,
+    CreationOff,
+    DeploymentRefused,
+    GasLimitExceeded,
+    OriginMissing,
+    OriginUsed,
+)
 from relay.models import Attempt, Loss, ProfileCreation, RelayTransaction
 from relay.services import creations
 from relay.services.creations import Request
 from relay.services.fleet import losses
-from signer.deployments import RECEIVER_DELEGATE, encode
+from signer.deployments import FACTORY, RECEIVER_DELEGATE, encode
 from sponsors.errors import CampaignCallsLimit, PurposeNotSponsored, SponsorWithoutCredits, WindowCallsLimit
 from sponsors.models import Sponsor
 from tests.relay import creating
@@ -219,6 +226,19 @@ def test_a_deployment_that_needs_more_gas_than_the_operator_allows_is_refused(
     refusal = _refused_without_a_trace(sponsor, DomainError)
     assert refusal.code in {"deployment-refused", GasLimitExceeded.code}
     assert refusal.members["maximum"] == 300_000
+
+
+def test_a_contract_that_deploys_elsewhere_than_the_factory_is_refused(
+    sponsor: Sponsor, services: Services
+) -> None:
+    code = services.rpc.call("eth_getCode", FACTORY, "latest")
+    # PUSH1 64, PUSH1 0, RETURN: two addresses of zero.
+    services.rpc.call("anvil_setCode", FACTORY, "0x60406000f3")
+    try:
+        refusal = _refused_without_a_trace(sponsor, DeploymentRefused)
+    finally:
+        services.rpc.call("anvil_setCode", FACTORY, code)
+    assert "not the factory" in refusal.detail
 
 
 def test_a_profile_that_exists_already_costs_nothing_and_gets_an_account(

@@ -2,7 +2,9 @@
 
 import secrets
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -16,9 +18,11 @@ from devstack.services.stack import Services
 from devstack.world.abi import calldata
 from devstack.world.deployer import Call
 from gateway.chain import lsp23
+from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.config import on_chain
 from gateway.chain.lsp6 import Permission, permissions_key
 from gateway.chain.lsp23 import PostDeploymentRefused
+from gateway.chain.types import ProfileState
 from relay.errors import CopyAtHome, CopyUnsafe, FirstDeploymentUnknown
 from relay.models import Attempt, Loss, RelayTransaction
 from relay.services import copying
@@ -26,6 +30,7 @@ from relay.services.accepting.calls import Caller
 from relay.services.copying import Copy, FirstDeployment
 from signer import deployments
 from signer.deployments import RECEIVER_DELEGATE, Deployment, addresses_of
+from tests.factories import random_address
 from tests.relay.conftest import Refused, Settle
 from tests.relay.creating import a_key, a_request, address_of, create, for_profiles, profile_of
 from tests.relay.signing import sign_call
@@ -173,6 +178,24 @@ def test_a_profile_whose_first_controller_was_removed_or_weakened_at_home_is_not
 def _set_permissions(controller: str, word: int) -> bytes:
     """Return `setData(bytes32,bytes)` for the controller's permissions."""
     return calldata("setData(bytes32,bytes)", permissions_key(controller), word.to_bytes(32, "big"))
+
+
+def test_a_profile_that_was_moved_to_another_key_manager_at_home_is_not_copied(
+    own: Callable[[Deployment], User],
+    elsewhere: ForeignChain,
+    refused: Refused,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deployment = a_deployment()
+    user, read = own(deployment), JsonRpcChainClient.read_profile
+
+    def moved(client: JsonRpcChainClient, **question: Any) -> ProfileState:
+        return replace(read(client, **question), owner=random_address())
+
+    monkeypatch.setattr(JsonRpcChainClient, "read_profile", moved)
+    with refused(CopyUnsafe) as refusal:
+        copy(user, sent(deployment), elsewhere)
+    assert refusal.value.members["controllers"] == []
 
 
 def test_a_profile_of_which_nobody_may_change_the_controllers_is_not_copied(

@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from credits.models import CreditHold
 from devstack.services.stack import Services
+from devstack.world.profiles import ProfilePlan
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp3 import PROFILE_KEY
 from gateway.chain.lsp6 import ALL_PERMISSIONS
@@ -385,3 +386,19 @@ def test_requests_of_an_origin_at_once_never_exceed_its_number(relayers: object,
     assert sum(isinstance(one, ProfileCreation) for one in results) == 1
     assert {one.code for one in results if isinstance(one, DomainError)} == {"sponsor-limit-origin"}
     assert CreditHold.objects.filter(account__sponsor=sponsor).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_registrations_at_once_never_exceed_the_number_of_a_day(
+    sponsor: Sponsor, services: Services, settings: Settings
+) -> None:
+    settings.SPONSOR_REGISTRATIONS_PER_DAY = 1
+    profiles = services.world.create_profiles(*[ProfilePlan()] * 8)
+    results = at_once(
+        [
+            partial(creations.register, sponsor=sponsor, profile=one.profile_address, now=timezone.now())
+            for one in profiles
+        ]
+    )
+    assert sum(isinstance(one, ProfileCreation) for one in results) == 1
+    assert User.objects.filter(profile_address__in=[one.profile_address for one in profiles]).count() == 1

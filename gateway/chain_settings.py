@@ -130,6 +130,7 @@ def _read(chain_id: int, *, signs: bool, keys: tuple[str, ...], treasury_key: st
         top_up_daily_wei=env.integer(f"{prefix}_TOP_UP_DAILY_WEI", default=100 * below_wei),
         loss_per_hour_wei=env.integer(f"{prefix}_LOSS_PER_HOUR_WEI", default=below_wei),
         credit_wei=env.integer(f"{prefix}_CREDIT_WEI", minimum=1),
+        max_call_credits=env.integer(f"{prefix}_MAX_CALL_CREDITS", default=0, minimum=0),
         price_days=env.integer(f"{prefix}_PRICE_DAYS", default=30, minimum=1),
         price_margin_percent=env.integer(f"{prefix}_PRICE_MARGIN_PERCENT", default=25, minimum=1),
         takes_calls=env.flag(f"{prefix}_TAKES_CALLS", default=True),

@@ -473,6 +473,8 @@ RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
 # gets more than a quarter of the block's gas limit.
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=5_000_000, minimum=21_000)
 RELAY_MAX_GAS_UNTRUSTED = 500_000
+# The most credits that a call may cost at its highest fees; 0 for no limit.
+RELAY_MAX_CALL_CREDITS = env.integer("RELAY_MAX_CALL_CREDITS", default=0, minimum=0)
 RELAY_DEPLOYMENT_MAX_GAS = env.integer("RELAY_DEPLOYMENT_MAX_GAS", default=1_500_000)
 # Nodes refuse transactions above 128 KiB.
 RELAY_MAX_PAYLOAD_BYTES = 32_768

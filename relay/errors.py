@@ -163,6 +163,16 @@ class GasLimitExceeded(DomainError):
     code, title, status = "gas-limit-exceeded", "The call needs too much gas", 422
 
 
+class CallTooExpensive(DomainError):
+    """
+    The call may cost `highestCost` credits; the operator allows `maximumCost` for a call on this chain, `chainId`.
+
+    Split the call, send it when gas is cheaper, or send it on another chain. Preparing a call shows its cost before.
+    """
+
+    code, title, status = "call-too-expensive", "The call costs too much", 422
+
+
 class ChannelBusy(DomainError):
     """
     The channel already has `maximumFollowers` calls waiting behind its first one, which is the maximum.

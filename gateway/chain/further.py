@@ -28,6 +28,7 @@ class ChainSettings:
     top_up_daily_wei: int
     loss_per_hour_wei: int
     credit_wei: int
+    max_call_credits: int
     price_days: int
     price_margin_percent: int
     takes_calls: bool

@@ -117,6 +117,8 @@ class Chain:
     name: str = ""
     family: str = "ethereum"
     takes_calls: bool = True
+    # The most credits that a call may cost; 0 for no limit.
+    max_call_credits: int = 0
     # None at home, whose coin the price of a credit follows by definition.
     price_limits: PriceLimits | None = None
     # Whether calls may be paid with credits that were neither bought nor part of a subscription.

@@ -29,6 +29,7 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.RelayNonceTaken,
     relay_errors.ValidityTooShort,
     relay_errors.GasLimitExceeded,
+    relay_errors.CallTooExpensive,
     relay_errors.ChannelBusy,
     relay_errors.RelayersBusy,
     relay_errors.RelayersEmpty,

@@ -74,6 +74,7 @@ def settings_of(chain_id: int, **changes: Any) -> ChainSettings:
         "top_up_daily_wei": ETHER,
         "loss_per_hour_wei": 10 * ETHER,
         "credit_wei": 10**12,
+        "max_call_credits": 0,
         "price_days": 30,
         "price_margin_percent": 25,
         "takes_calls": True,

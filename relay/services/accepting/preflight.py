@@ -28,6 +28,7 @@ from gateway.chain.signatures import recover_address
 from gateway.chain.types import Head, RelayState
 from gateway.common.errors import DomainError
 from relay.errors import (
+    CallTooExpensive,
     ChainPriceOutdated,
     ChainTakesNoCalls,
     ForeignKeyManager,
@@ -274,6 +275,23 @@ def check_gas(*, gas_limit: int, maximum: int) -> None:
     """Refuse a call that needs more gas than the service relays in one transaction."""
     if gas_limit > maximum:
         raise _gas_limit_exceeded(gas_limit, maximum)
+
+
+def check_cost(call: SubmittedCall) -> None:
+    """
+    Refuse an approved call that may cost more credits than the operator allows for a call on this chain.
+
+    Raises:
+        CallTooExpensive: at the highest fees that would be signed, it costs more.
+    """
+    chain = get_chain()
+    if 0 < chain.max_call_credits < call.hold_credits:
+        raise CallTooExpensive(
+            f"The call may cost {call.hold_credits} credits; a call on {chain.name} may cost {chain.max_call_credits}.",
+            highestCost=call.hold_credits,
+            maximumCost=chain.max_call_credits,
+            chainId=chain.id,
+        )
 
 
 def _gas_limit_exceeded(gas_limit: int, maximum: int, *, is_known: bool = True) -> GasLimitExceeded:

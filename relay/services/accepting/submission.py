@@ -180,8 +180,10 @@ def take_slot(call: SubmittedCall) -> Steps:
     Afterwards `call.slot` is taken, or that of an equal call.
 
     Raises:
+        CallTooExpensive: it may cost more than the operator allows on this chain.
         DomainError: the payer or the slot was refused; nothing of the call is left.
     """
+    preflight.check_cost(call)
     has_completed_another = False
     while True:
         yield from _choose_payer(call)

@@ -26,6 +26,7 @@ ProblemCode: TypeAlias = Literal[
     "billing-unavailable",
     "call-failed-before",
     "call-not-allowed",
+    "call-too-expensive",
     "card-declined",
     "chain-price-outdated",
     "chain-takes-no-calls",

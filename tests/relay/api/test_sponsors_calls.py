@@ -13,7 +13,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import RelayTransaction
-from sponsors.models import RefusedRequest, Sponsor
+from sponsors.models import RefusalCount, RefusedRequest, Sponsor
 from sponsors.rules.calls import PROFILE
 from sponsors.services import policies, refusals, self_service
 from sponsors.services.paying import Bill
@@ -24,6 +24,7 @@ from tests.relay.api.conftest import ApiResponse, Wallet, execute_body, wallet_o
 from tests.relay.signing import set_data_payload
 from tests.sponsors.api.callers import member_of
 from tests.sponsors.sponsorships import make_policy, make_sponsor
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -123,6 +124,32 @@ def test_the_newest_refusals_of_each_sponsor_are_kept_however_many_there_are(spo
     # The second batch is newer, so it is whole.
     assert set(keys[half:]) <= set(kept.values_list("key", flat=True))
     assert RefusedRequest.objects.get(sponsor=other).key == kept_elsewhere.key
+
+
+@pytest.mark.django_db(transaction=True)
+def test_refusals_at_the_same_moment_are_all_counted_and_stay_within_the_bound(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sponsor, stranger, now = make_sponsor(), UserFactory.create(), timezone.now()
+    shared = [secrets.token_hex(32) for _ in range(20)]
+
+    def batch() -> None:
+        keys = [*shared, *(secrets.token_hex(32) for _ in range(MOST_KEPT // 2))]
+        random.shuffle(keys)
+        refusals.record([refused_by(sponsor, stranger, key) for key in keys], now=now)
+
+    threads = 6
+    at_once([batch] * threads)
+    # Rows that another batch was changing are deleted by the next one.
+    later = refused_by(sponsor, stranger, secrets.token_hex(32))
+    refusals.record([later], now=now + timedelta(seconds=1))
+    kept = RefusedRequest.objects.filter(sponsor=sponsor)
+    assert kept.count() == MOST_KEPT
+    assert kept.filter(key=later.key).exists()
+    counted = RefusalCount.objects.get(sponsor=sponsor).requests
+    assert counted == threads * (len(shared) + MOST_KEPT // 2) + 1
+    # An error, such as a deadlock, would only be logged.
+    assert not [record for record in caplog.records if record.name == refusals.__name__]
 
 
 def test_a_call_that_named_no_sponsor_shows_nothing_to_the_default_sponsor(

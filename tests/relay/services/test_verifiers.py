@@ -241,6 +241,22 @@ def test_three_failures_in_a_row_are_one_outage_which_a_valid_response_ends(
     assert ended.announced_at == failing.announced_at
 
 
+@pytest.mark.django_db(transaction=True)
+def test_failures_of_several_processes_at_the_same_moment_announce_one_outage(settings: Settings) -> None:
+    settings.WEBHOOK_SECRET_KEYS = [secrets.token_urlsafe(32)]
+    verifier = Verifier(sponsor=make_sponsor(), url="https://pays.example.org/")
+    verifiers.save(verifier, {})
+    announced: list[Any] = []
+
+    def fail() -> None:
+        verifiers._record(verifier, OutsideResponse(False, fault="status 500"))
+        announced.append(Verifier.objects.get().announced_at)
+
+    at_once([fail] * 8)
+    assert Verifier.objects.get().failures == 8
+    assert len({moment for moment in announced if moment is not None}) == 1
+
+
 @pytest.mark.django_db
 def test_a_verifiers_approval_overrides_no_limit_and_is_not_requested_beyond_one(
     server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused

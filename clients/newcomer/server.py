@@ -29,13 +29,15 @@ policy = f"default-src 'none'; connect-src 'self' {url} {node}; img-src data:; s
 policy += "; script-src 'self' 'unsafe-inline'"
 
 
-def profile_for(request: bytes) -> tuple[int, dict[str, Any]]:
+def profile_for(request: bytes, network: str) -> tuple[int, dict[str, Any]]:
     """Return the status and body of the response: the profile of the controller, or why there is none."""
     # Decide here who gets a profile: whoever has signed up, solved your captcha, or holds your invitation.
     try:
         controller = json.loads(request)["controller"]
-        # The same key for each repeat, so a controller gets one profile, however often its page asks.
-        profile = create_profile(url, sponsor["create_key"], [controller], key=str(controller).lower())
+        # The same key for each repeat, so a controller gets one profile, however often its page asks. A policy may
+        # limit the profiles of one origin in a day, here of one network address.
+        key = str(controller).lower()
+        profile = create_profile(url, sponsor["create_key"], [controller], key=key, origin=network)
     except RelayProblem as problem:
         return problem.status, {"code": problem.code, "detail": problem.detail}
     except (ServiceUnreachable, TimeoutError) as late:
@@ -61,7 +63,8 @@ class Handler(BaseHTTPRequestHandler):
         """Create a profile; pages of other sites cannot ask, because they cannot send JSON here."""
         if self.path != "/profile" or self.headers["Content-Type"] != "application/json":
             return self._send_json(400, {"code": "invalid-request", "detail": "Post JSON to /profile."})
-        return self._send_json(*profile_for(self.rfile.read(int(self.headers["Content-Length"] or 0))))
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        return self._send_json(*profile_for(body, self.client_address[0]))
 
     def _send_json(self, status: int, body: dict[str, Any]) -> None:
         self._send(status, json.dumps(body).encode(), "application/json")

@@ -194,7 +194,7 @@ def test_each_failure_says_what_to_do_and_the_next_try_continues_with_the_same_p
     _picture(page, pictures, "refused")
     assert all_rows() == before
 
-    make_policy(demo.sponsor, purpose=Purpose.PROFILES)
+    make_policy(demo.sponsor, purpose=Purpose.PROFILES, origin_calls=1)
     page.get_by_role("button", name="Try again").click()
     demo.work_until(page, "#result")
     expect(failure).to_be_hidden()
@@ -202,6 +202,11 @@ def test_each_failure_says_what_to_do_and_the_next_try_continues_with_the_same_p
         send.click()
         demo.work_until(page, outcome)
     expect(failure).to_contain_text("Start over with a new key to see it again.")
+
+    # Another key of the same network: one more profile than the policy pays for.
+    page.evaluate("localStorage.clear()")
+    send.click()
+    expect(failure).to_contain_text("It pays for more profiles of your network tomorrow.")
 
     demo.process.kill()
     demo.process.wait()

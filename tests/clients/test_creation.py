@@ -34,10 +34,13 @@ def test_a_profile_is_requested_with_the_api_key_and_followed_to_its_end(service
     service.replies[PATH] = [(200, asked("Pending"))]
     service.replies[OF_PROFILE] = [(200, asked("Submitted")), BUSY, (200, asked("Success"))]
 
-    profile = create_profile(service.url, API_KEY, [CONTROLLER], metadata=b"\x00\xff", voucher="mine")
+    profile = create_profile(
+        service.url, API_KEY, [CONTROLLER], metadata=b"\x00\xff", voucher="mine", origin="192.0.2.7"
+    )
 
     assert profile == asked("Success")
-    body = {"lsp6ControllerAddress": [CONTROLLER], "lsp3Profile": "0x00ff", "sponsorVoucher": "mine"}
+    named = {"sponsorVoucher": "mine", "origin": "192.0.2.7"}
+    body = {"lsp6ControllerAddress": [CONTROLLER], "lsp3Profile": "0x00ff", **named}
     assert service.requests == [(PATH, body), (OF_PROFILE, {}), (OF_PROFILE, {}), (OF_PROFILE, {})]
     assert [method for _, method, _ in service.keys] == ["POST", "GET", "GET", "GET"]
     assert {headers["Authorization"] for headers in service.headers} == {f"Bearer {API_KEY}"}

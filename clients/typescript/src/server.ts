@@ -21,6 +21,8 @@ export interface CreateOptions extends ServerOptions {
   metadata?: string;
   /** What the sponsor's server has signed for this profile, for policies that want a voucher. */
   voucher?: string;
+  /** What stands for the person, such as a network address, for policies that limit profiles by origin. */
+  origin?: string;
   /** Calls with the same key are one profile, so keep one for each user; by default a new one for each call. */
   key?: string;
   /** How long to wait for the end of the deployment, by default 180; with 0 the profile is returned as it was accepted. */
@@ -43,11 +45,12 @@ const PAUSE_SECONDS = 1;
  * the same `key` tries again. Throws a TypeError that names the option which the service would refuse.
  */
 export async function createProfile(options: CreateOptions): Promise<Profile> {
-  const { metadata = "0x", voucher, waitSeconds = 180 } = options;
+  const { metadata = "0x", voucher, origin, waitSeconds = 180 } = options;
   const body = {
     lsp6ControllerAddress: checkedControllers(options.controllers),
     ...(checked(metadata, "metadata") !== "0x" && { lsp3Profile: metadata }),
     ...(voucher !== undefined && { sponsorVoucher: voucher }),
+    ...(origin !== undefined && { origin }),
   };
   // One key for all attempts, so that a retry after a lost response is no second profile.
   const headers = { "idempotency-key": options.key ?? crypto.randomUUID() };

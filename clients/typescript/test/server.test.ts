@@ -26,10 +26,16 @@ test("a profile is requested with the API key and followed to the end of its dep
     .next(PATH, () => [200, asked("Pending")])
     .next(OF_PROFILE, ...["Submitted", "Success"].map((status) => () => [200, asked(status)] as never));
 
-  const profile = await createProfile({ ...optionsOf(service), metadata: "0x00ff", voucher: "mine" });
+  const profile = await createProfile({
+    ...optionsOf(service),
+    metadata: "0x00ff",
+    voucher: "mine",
+    origin: "192.0.2.7",
+  });
 
   assert.deepEqual(profile, asked("Success"));
-  const body = { lsp6ControllerAddress: [CONTROLLER], lsp3Profile: "0x00ff", sponsorVoucher: "mine" };
+  const named = { sponsorVoucher: "mine", origin: "192.0.2.7" };
+  const body = { lsp6ControllerAddress: [CONTROLLER], lsp3Profile: "0x00ff", ...named };
   assert.deepEqual(service.bodies, [
     [PATH, body],
     [OF_PROFILE, {}],

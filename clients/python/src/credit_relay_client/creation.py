@@ -21,6 +21,7 @@ def create_profile(
     *,
     metadata: bytes = b"",
     voucher: str | None = None,
+    origin: str | None = None,
     key: str | None = None,
     wait_seconds: float = 180,
     patience_seconds: float = 60,
@@ -36,6 +37,7 @@ def create_profile(
         controllers: The addresses of the keys that control the new profile.
         metadata: The VerifiableURI of its LSP-3 metadata.
         voucher: What the sponsor's server has signed for this profile, for policies that want a voucher.
+        origin: What stands for the person, such as a network address, for policies that limit profiles by origin.
         key: Calls with the same key are one profile, so keep one for each user; by default a new one for each call.
         wait_seconds: How long to wait; with 0 the profile is returned as it was accepted.
         patience_seconds: How long to retry requests while the service is busy or unreachable.
@@ -52,6 +54,8 @@ def create_profile(
         body |= {"lsp3Profile": "0x" + metadata.hex()}
     if voucher is not None:
         body |= {"sponsorVoucher": voucher}
+    if origin is not None:
+        body |= {"origin": origin}
     service = Service(url, patience_seconds)
     # One key for all attempts, so that a retry after a lost response is no second profile.
     headers = _authorized(api_key) | {"Idempotency-Key": key or secrets.token_hex(16)}

@@ -17,16 +17,6 @@ class PolicyRefused(DomainError):
     retry_seconds: ClassVar[int | None] = None
 
 
-class SponsorAtHomeOnly(DomainError):
-    """
-    Sponsors pay for calls on the home chain, `homeChainId`, alone.
-
-    On another chain the user pays: send the call without a sponsor, or with `Relay-Sponsor-Fallback: user`.
-    """
-
-    code, title, status = "sponsor-home-only", "Sponsors pay on the home chain only", 403
-
-
 class NoPolicy(PolicyRefused):
     """The sponsor has no policy in force."""
 
@@ -37,6 +27,12 @@ class PurposeNotSponsored(PolicyRefused):
     """The policy pays for calls only, or for new profiles only."""
 
     code, title, status = "sponsor-purpose", "The sponsor does not pay for this", 403
+
+
+class ChainNotSponsored(PolicyRefused):
+    """The policy pays for calls on another chain. Send the call there, or ask the sponsor for a policy for this one."""
+
+    code, title, status = "sponsor-chain", "The sponsor does not pay on this chain", 403
 
 
 class TargetNotSponsored(PolicyRefused):

@@ -74,6 +74,7 @@ def _paid(call: SponsoredCall, prices: dict[int, int]) -> PastCall:
         credits=highest,
         cost=highest if relayed.is_in_progress else relayed.real_cost,
         gas_price_wei=prices.get(relayed.pk, 0),
+        chain_id=relayed.chain_id,
         profile_since=call.user.date_joined,
         purpose=Purpose.PROFILES if relayed.deploys_profile else Purpose.CALLS,
     )
@@ -87,6 +88,7 @@ def _refused(request: RefusedRequest) -> PastCall:
         credits=request.credits,
         cost=request.credits,
         gas_price_wei=int(request.gas_price_wei),
+        chain_id=request.chain_id or home().id,
         profile_since=request.user.date_joined,
     )
 
@@ -128,4 +130,5 @@ def _public(attempt: Attempt, credit_wei: int) -> PastCall:
         credits=credits_of(attempt.gas_limit * price, credit_wei=credit_wei),
         cost=credits_of(spent, credit_wei=credit_wei),
         gas_price_wei=price,
+        chain_id=home().id,
     )

@@ -4,6 +4,8 @@ Profiles for newcomers, paid by a sponsor: POST universal-profile, POST …/regi
 The first two have the form of LUKSO's relayer API. A sponsor's server sends its API key.
 """
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
@@ -14,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from gateway.chain.config import chain_in, home
+from gateway.chain.config import chain_in, home, on_chain
 from gateway.chain.errors import ChainUnknown
 from gateway.chain.lsp23 import (
     MOST_CONTROLLERS,
@@ -24,6 +26,7 @@ from gateway.chain.lsp23 import (
 )
 from gateway.common import clock
 from gateway.common.errors import (
+    DomainError,
     InvalidRequest,
     NotAuthenticated,
     NotFound,
@@ -49,7 +52,7 @@ from relay.queries.creations import figures_of
 from relay.services import creations
 from sponsors.api.access import FAULTS, KeyAuthentication, SponsorViewSet, access_of
 from sponsors.api.figures import DAYS, days_in
-from sponsors.errors import KeyNetworkRefused, KeyRefused, SponsorAtHomeOnly
+from sponsors.errors import KeyNetworkRefused, KeyRefused
 from sponsors.models import Sponsor
 from sponsors.queries.figures import since_of
 from sponsors.rules.rights import Right
@@ -92,7 +95,7 @@ class ProfileRequestSerializer(BodySerializer):
         required=False,
         allow_null=True,
         max_length=_MOST_CHAINS,
-        help_text="Sponsors pay on the home chain alone, which is the default.",
+        help_text="Further chains that get the same address, besides home. The sponsor needs a policy for each.",
     )
     sponsorVoucher = serializers.CharField(
         required=False,
@@ -145,7 +148,9 @@ class ProfileChainSerializer(serializers.Serializer[Any]):
     transactionHash = serializers.CharField(
         allow_null=True, help_text="Null if the profile existed before, or while it waits for its signature."
     )
-    failureCode = serializers.CharField(help_text="Empty without a failure.")
+    failureCode = serializers.CharField(
+        help_text="Empty without a failure; for a further chain also the code of the problem that refused it."
+    )
     credits = serializers.IntegerField(
         help_text="What the sponsor pays; until the deployment is settled, the most that it may pay."
     )
@@ -203,7 +208,6 @@ class UniversalProfileViewSet(ViewSet):
                 *SPONSORED,
                 WrongChecksum,
                 ChainUnknown,
-                SponsorAtHomeOnly,
                 PostDeploymentRefused,
                 UntrustedCode,
                 AccountInactive,
@@ -231,7 +235,7 @@ class UniversalProfileViewSet(ViewSet):
     def create_profile(self, request: Request) -> Response:
         """Return the new profile's addresses and the hash of the transaction that deploys it."""
         body = ProfileRequestSerializer.read(request.data)
-        _require_home(body.get("chainIds") or ())
+        chain_ids = [chain_in(str(chain_id)) for chain_id in body.get("chainIds") or ()]
         voucher = body.get("sponsorVoucher")
         wanted = creations.Request(
             key=key_of(request),
@@ -242,10 +246,22 @@ class UniversalProfileViewSet(ViewSet):
             voucher=parse(voucher) if voucher else None,
             origin=body["origin"],
         )
-        row = creations.create(
-            sponsor=_sponsor(request), request=wanted, now=clock.now(), request_id=request_id() or ""
+        asked = partial(
+            creations.create,
+            sponsor=_sponsor(request),
+            request=wanted,
+            now=clock.now(),
+            request_id=request_id() or "",
         )
-        return Response(_body(row), headers=PRIVATE)
+        rows = [asked()]
+        refused = {}
+        for chain_id in sorted({*chain_ids} - {home().id}):
+            try:
+                with on_chain(chain_id):
+                    rows.append(asked())
+            except DomainError as refusal:
+                refused[chain_id] = refusal
+        return Response(_body(rows, refused), headers=PRIVATE)
 
     @extend_schema(
         operation_id="registerProfile",
@@ -271,7 +287,7 @@ class UniversalProfileViewSet(ViewSet):
         """Return the profile, whose calls the sponsor can pay from now on."""
         profile = RegisterSerializer.read(request.data)["universalProfileAddress"]
         row = creations.register(sponsor=_sponsor(request), profile=profile, now=clock.now())
-        return Response(_body(row), headers=PRIVATE)
+        return Response(_body([row]), headers=PRIVATE)
 
     @extend_schema(
         operation_id="requestedProfile",
@@ -287,9 +303,8 @@ class UniversalProfileViewSet(ViewSet):
     def requested_profile(self, request: Request, address: str) -> Response:
         """Return the newest request of the sponsor for this profile."""
         profile = AddressField().run_validation(address)
-        return Response(
-            _body(creations.requested(sponsor=_sponsor(request), profile=profile)), headers=PRIVATE
-        )
+        rows = creations.requested(sponsor=_sponsor(request), profile=profile)
+        return Response(_body(rows), headers=PRIVATE)
 
 
 class CreationFiguresSerializer(serializers.Serializer[Any]):
@@ -324,29 +339,39 @@ def _sponsor(request: Request) -> Sponsor:
     return sponsor
 
 
-def _require_home(chain_ids: Any) -> None:
-    """Refuse chains that the service does not have, and those on which no sponsor pays."""
-    for chain_id in chain_ids:
-        if chain_in(str(chain_id)) != home().id:
-            raise SponsorAtHomeOnly("Sponsors pay on the home chain alone.", homeChainId=home().id)
+def _body(
+    rows: Sequence[ProfileCreation], refused: Mapping[int, DomainError] | None = None
+) -> dict[str, Any]:
+    """Return the profile of these rows, the home chain's first; `refused` has the other chains that get no copy."""
+    row, chains = rows[0], [_on_chain(each) for each in rows]
+    for chain_id, refusal in (refused or {}).items():
+        chains.append(
+            {
+                "chainId": chain_id,
+                "status": RelayStatus.CANCELLED.value,
+                "transactionHash": None,
+                "failureCode": refusal.code,
+                "credits": 0,
+            }
+        )
+    return {
+        "universalProfileAddress": row.profile_address,
+        "keyManagerAddress": row.key_manager_address,
+        "status": chains[0]["status"],
+        "transactionHash": chains[0]["transactionHash"],
+        "statusPath": f"/api/universal-profile/{row.profile_address}",
+        "controllers": row.controllers,
+        "chains": chains,
+    }
 
 
-def _body(row: ProfileCreation) -> dict[str, Any]:
+def _on_chain(row: ProfileCreation) -> dict[str, Any]:
     relayed = getattr(row.hold, "relay_transaction", None)
     status = RelayStatus.EXECUTED_EXTERNALLY if row.hold is None else RelayStatus.PENDING
-    at_home = {
+    return {
         "chainId": row.chain_id,
         "status": relayed.status if relayed else status.value,
         "transactionHash": relayed.transaction_hash if relayed else None,
         "failureCode": relayed.failure_code if relayed and not relayed.is_in_progress else "",
         "credits": creations.cost_of(row),
-    }
-    return {
-        "universalProfileAddress": row.profile_address,
-        "keyManagerAddress": row.key_manager_address,
-        "status": at_home["status"],
-        "transactionHash": at_home["transactionHash"],
-        "statusPath": f"/api/universal-profile/{row.profile_address}",
-        "controllers": row.controllers,
-        "chains": [at_home],
     }

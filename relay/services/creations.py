@@ -21,6 +21,7 @@ from eth_hash.auto import keccak
 from credits.models import HoldStatus
 from gateway.chain import lsp23
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain, home
 from gateway.chain.confirmation import confirmed
 from gateway.chain.lsp23 import Controller
 from gateway.chain.types import ProfileState
@@ -74,6 +75,13 @@ class Request:
         """What makes requests of a sponsor equal."""
         return "0x" + hashlib.sha256(f"key {self.key}".encode()).hexdigest() if self.key else self.body_hash
 
+    @property
+    def row_key(self) -> str:
+        """What makes requests of a sponsor equal on the current chain."""
+        if get_chain() is home():
+            return self.key_hash
+        return "0x" + keccak(f"{self.key_hash} {get_chain().id}".encode()).hex()
+
     def profile(self, sponsor: Sponsor) -> WantedProfile:
         """
         Return the profile to deploy, with its addresses.
@@ -93,7 +101,7 @@ class Request:
 
 def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str = "") -> ProfileCreation:
     """
-    Deploy the requested profile at the sponsor's cost, and return the request's row.
+    Deploy the requested profile on the current chain at the sponsor's cost, and return the request's row.
 
     A repeat returns the same row. It tries again after a deployment that failed or was never accepted. A profile that
     exists already costs nothing.
@@ -104,7 +112,7 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
         PostDeploymentRefused: the data of the profile are refused; the error names the entry.
         DomainError: the deployment was refused, see `deployments.accept`; nothing is stored.
     """
-    earlier = _of_sponsor(sponsor).filter(request_key=request.key_hash).first()
+    earlier = _of_sponsor(sponsor).filter(request_key=request.row_key).first()
     if earlier is not None and earlier.body_hash != request.body_hash:
         raise CreationKeyUsed(f"The key was used for {earlier.profile_address}.")
     if earlier is not None and (earlier.hold is None or _is_active(earlier)):
@@ -116,7 +124,7 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
             _require_place_of_origin(sponsor, request, hold_id, now)
         row, is_new = ProfileCreation.objects.get_or_create(
             sponsor=sponsor,
-            request_key=request.key_hash,
+            request_key=request.row_key,
             defaults={
                 "body_hash": request.body_hash,
                 "user": user,
@@ -130,7 +138,7 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
 
     choice = SponsorChoice(sponsor.slug, voucher=request.voucher)
     deployments.accept(Order(wanted, now, sponsor=choice, request_id=request_id), store=store)
-    return _of_sponsor(sponsor).get(request_key=request.key_hash)
+    return _of_sponsor(sponsor).get(request_key=request.row_key)
 
 
 def _require_place_of_origin(sponsor: Sponsor, request: Request, hold_id: int, now: datetime) -> None:
@@ -147,9 +155,12 @@ def _require_place_of_origin(sponsor: Sponsor, request: Request, hold_id: int, n
         raise OriginMissing("Send `origin`; the policy limits new profiles by it.")
     day = period_of(now, seconds=DAY_SECONDS)
     today = ProfileCreation.objects.filter(
-        sponsor=sponsor, origin=_origin(sponsor, request), created_at__gte=day.start
+        sponsor=sponsor,
+        chain_id=get_chain().id,
+        origin=_origin(sponsor, request),
+        created_at__gte=day.start,
     )
-    if today.exclude(request_key=request.key_hash).count() >= limit:
+    if today.exclude(request_key=request.row_key).count() >= limit:
         wait = int((day.end - now).total_seconds()) + 1
         raise OriginUsed(
             f"The policy pays for {limit} new profiles of an origin a day.", retry_after=wait, limit=limit
@@ -236,17 +247,18 @@ def _require_place(sponsor: Sponsor, now: datetime) -> None:
         raise RegistrationsUsed(detail, retry_after=wait, limit=limit)
 
 
-def requested(*, sponsor: Sponsor, profile: str) -> ProfileCreation:
+def requested(*, sponsor: Sponsor, profile: str) -> list[ProfileCreation]:
     """
-    Return the sponsor's newest request for this profile.
+    Return the sponsor's newest request for this profile on each chain, the home chain's first.
 
     Raises:
         ProfileNotRequested: there is none.
     """
-    row = _of_sponsor(sponsor).filter(profile_address=profile).order_by("-pk").first()
-    if row is None:
+    rows = _of_sponsor(sponsor).filter(profile_address=profile).order_by("pk")
+    newest = {row.chain_id: row for row in rows}
+    if home().id not in newest:
         raise ProfileNotRequested(f"The sponsor has not requested {profile}.")
-    return row
+    return [newest.pop(home().id), *newest.values()]
 
 
 def cost_of(row: ProfileCreation) -> int:

@@ -86,6 +86,9 @@ class TermsSerializer(serializers.Serializer[Any]):
 
     version = serializers.IntegerField(source="number")
     purpose = serializers.ChoiceField(choices=Purpose.choices, help_text="What the policy pays for.")
+    chainId = serializers.IntegerField(
+        source="chain_id", allow_null=True, help_text="Null for the home chain."
+    )
     startsAt = serializers.DateTimeField(source="starts_at", allow_null=True)
     endsAt = serializers.DateTimeField(source="ends_at", allow_null=True)
     targets = TargetSerializer(many=True, help_text="Empty: every call.")

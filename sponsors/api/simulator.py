@@ -82,6 +82,12 @@ class SimulationSerializer(BodySerializer):
         required=False, min_value=1, max_value=SAFE_INTEGER_MAX, help_text="The call's highest cost."
     )
     gasPriceWei = Uint256Field(required=False, default=_GWEI, help_text="By default 1 gwei.")
+    chainId = StrictIntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The chain of the call; by default the home chain.",
+    )
     voucherFor = serializers.CharField(
         required=False,
         default="",
@@ -185,4 +191,5 @@ def _imagined(body: dict[str, Any]) -> ImaginedCall:
         credits=body["credits"],
         gas_price_wei=body["gasPriceWei"],
         voucher_for=body["voucherFor"],
+        chain_id=body["chainId"],
     )

@@ -80,6 +80,12 @@ class TermsRequestSerializer(BodySerializer):
         default=Purpose.CALLS,
         help_text="What the policy pays for. One for new profiles pays their whole cost and has no targets.",
     )
+    chainId = StrictIntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        help_text="The chain whose calls it pays for; null for the home chain. Contracts are those of this chain.",
+    )
     targets = serializers.ListField(
         child=TargetRequestSerializer(),
         required=False,
@@ -148,6 +154,7 @@ class TermsRequestSerializer(BodySerializer):
 
 
 _FIELDS = {
+    "chainId": "chain_id",
     "newSince": "new_since",
     "leastBalance": "least_balance",
     "startsAt": "starts_at",

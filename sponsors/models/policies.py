@@ -18,6 +18,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from gateway.chain.config import chains
 from gateway.common import sql_functions
 from gateway.common.fields import AddressField, HashField, Uint256Field, checksum
 from gateway.common.models import APPEND_ONLY
@@ -93,6 +94,13 @@ class PolicyVersion(models.Model):
     number = models.PositiveIntegerField()
     purpose = models.CharField(
         "pays for", max_length=8, choices=Purpose, default=Purpose.CALLS, db_default=Purpose.CALLS
+    )
+    chain_id = models.BigIntegerField(
+        "chain",
+        null=True,
+        blank=True,
+        help_text="The id of the chain whose calls it pays for; empty for the home chain. Targets, tokens and followed "
+        "profiles are contracts of this chain.",
     )
     starts_at = models.DateTimeField(null=True, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
@@ -211,6 +219,9 @@ class PolicyVersion(models.Model):
 
     def clean(self) -> None:
         """Refuse terms that contradict each other; normalise the targets' addresses and selectors."""
+        if self.chain_id is not None and self.chain_id not in {chain.id for chain in chains()}:
+            ids = ", ".join(str(chain.id) for chain in chains())
+            raise ValidationError({"chain_id": f"The service has the chains {ids}."})
         if (self.profiles == ProfileRule.NEW) != (self.new_since is not None):
             raise ValidationError({"new_since": "Give a time for new profiles, and only for them."})
         # Forms set an empty string.
@@ -316,6 +327,9 @@ class RefusedRequest(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
     # A preparation and a repeat of the same call have the same key.
     key = models.CharField(max_length=64)
+    chain_id = models.BigIntegerField(
+        "chain", null=True, help_text="Empty for requests before there were several."
+    )
     rule = models.CharField(max_length=64, help_text="The code of the problem.")
     policy = models.CharField(
         max_length=40, blank=True, help_text="The policy whose rule it is; of several, the nearest one."

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from django.core.serializers.json import DjangoJSONEncoder
 
+from gateway.chain.config import home
 from gateway.common import db
 from gateway.common.statements import Statements
 from sponsors import models
@@ -121,6 +122,7 @@ def _version(text: str) -> PolicyVersion:
     return PolicyVersion(
         version_id=row["id"],
         policy=row["policy"],
+        chain_id=row["chain_id"] or home().id,
         purpose=Purpose(row["purpose"]),
         targets=tuple(
             Target(each["contract"], frozenset(map(_unhex, each.get("functions", ()))))

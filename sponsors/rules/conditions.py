@@ -17,6 +17,17 @@ def _purpose(case: Case) -> Refusal | None:
     )
 
 
+def _chain(case: Case) -> Refusal | None:
+    if case.version.chain_id == case.facts.chain_id:
+        return None
+    return Refusal(
+        error=errors.ChainNotSponsored,
+        detail=f"The policy pays on chain {case.version.chain_id}; the call is for chain {case.facts.chain_id}.",
+        limit=case.version.chain_id,
+        fits=case.version.chain_id,
+    )
+
+
 def _begun(case: Case) -> Refusal | None:
     if case.version.starts_at is None or case.facts.now >= case.version.starts_at:
         return None
@@ -111,5 +122,5 @@ def _gas_price(case: Case) -> Refusal | None:
     )
 
 
-# In the order of checking: purpose and times first, then conditions that only another call can fulfil.
-CONDITIONS = (_purpose, _begun, _running, _readable, _targets, _listed, _new, _voucher, _gas_price)
+# In the order of checking: purpose, chain and times first, then conditions that only another call can fulfil.
+CONDITIONS = (_purpose, _chain, _begun, _running, _readable, _targets, _listed, _new, _voucher, _gas_price)

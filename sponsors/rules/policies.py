@@ -136,6 +136,8 @@ class PolicyVersion:
 
     version_id: int
     policy: str
+    # The id of the chain whose calls it pays for.
+    chain_id: int
     purpose: Purpose = Purpose.CALLS
     targets: tuple[Target, ...] = ()
     profiles: Profiles = Profiles.ALL
@@ -190,6 +192,7 @@ class Facts:
     credits: int
     gas_price_wei: int
     now: datetime
+    chain_id: int
     purpose: Purpose = Purpose.CALLS
     listed: frozenset[int] = frozenset()
     voucher: Voucher | None = None

@@ -46,6 +46,7 @@ class PastCall:
     credits: int
     cost: int
     gas_price_wei: int
+    chain_id: int
     profile_since: datetime | None = None
     purpose: Purpose = Purpose.CALLS
 
@@ -101,6 +102,7 @@ def _refusal(
         now=call.at,
         listed=frozenset({version.version_id} if is_listed else ()),
         voucher=_voucher(version, call),
+        chain_id=call.chain_id,
         purpose=call.purpose,
         responses=responses,
     )

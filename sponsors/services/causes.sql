@@ -5,9 +5,9 @@ WITH version AS (
            concat_ws('/', coalesce(user_day_credits::text, '-'), coalesce(user_credits::text, '-'),
                      coalesce(user_calls::text, '-'), coalesce(window_seconds::text, '-'),
                      coalesce(window_credits::text, '-'), coalesce(campaign_credits::text, '-'))
-               || CASE WHEN (purpose, window_calls, campaign_calls, origin_calls) IS DISTINCT FROM ('calls', NULL, NULL, NULL)
+               || CASE WHEN (purpose, window_calls, campaign_calls, origin_calls, chain_id) IS DISTINCT FROM ('calls', NULL, NULL, NULL, NULL)
                       THEN concat_ws('/', ' ' || purpose, coalesce(window_calls::text, '-'), coalesce(campaign_calls::text, '-'),
-                                     coalesce(origin_calls::text, '-'))
+                                     coalesce(origin_calls::text, '-'), coalesce(chain_id::text, '-'))
                       ELSE '' END AS limits,
            created_by_id
     FROM sponsors_policyversion
@@ -53,10 +53,10 @@ FROM version LEFT JOIN (
                      coalesce(terms ->> 'user_calls', '-'), coalesce(terms ->> 'window_seconds', '-'),
                      coalesce(terms ->> 'window_credits', '-'), coalesce(terms ->> 'campaign_credits', '-'))
                || CASE WHEN (coalesce(terms ->> 'purpose', 'calls'), terms ->> 'window_calls', terms ->> 'campaign_calls',
-                            terms ->> 'origin_calls') IS DISTINCT FROM ('calls', NULL, NULL, NULL)
+                            terms ->> 'origin_calls', terms ->> 'chain_id') IS DISTINCT FROM ('calls', NULL, NULL, NULL, NULL)
                       THEN concat_ws('/', ' ' || coalesce(terms ->> 'purpose', 'calls'),
                                      coalesce(terms ->> 'window_calls', '-'), coalesce(terms ->> 'campaign_calls', '-'),
-                                     coalesce(terms ->> 'origin_calls', '-'))
+                                     coalesce(terms ->> 'origin_calls', '-'), coalesce(terms ->> 'chain_id', '-'))
                       ELSE '' END AS limits
     FROM approved WHERE kind = 'add_policy_version'
 ) AS approval ON approval.made_id = version.id::text

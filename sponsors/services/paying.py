@@ -116,6 +116,7 @@ def payer_of(
         credits=bill.credits,
         gas_price_wei=bill.gas_price_wei,
         now=bill.now,
+        chain_id=bill.asked.chain_id,
         purpose=bill.purpose,
         listed=frozenset(offer.listed),
         voucher=brought.voucher,

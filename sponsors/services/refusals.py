@@ -68,6 +68,7 @@ def _row(refused: Refused) -> dict[str, Any]:
     return {
         "slug": refused.sponsor,
         "user_id": bill.user_id,
+        "chain_id": bill.asked.chain_id,
         "key": refused.key,
         "rule": refused.error.code,
         "policy": refused.error.members.get("policy", ""),

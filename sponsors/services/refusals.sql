@@ -12,12 +12,12 @@ RETURNING counted.id
 -- name: store
 -- Stores refused requests; a repeat of a stored one replaces its reason. Sorted by the key, as above.
 INSERT INTO sponsors_refusedrequest AS stored (
-    sponsor_id, user_id, key, rule, policy, server_response, actions, credits, gas_price_wei, requests, refused_at
+    sponsor_id, user_id, chain_id, key, rule, policy, server_response, actions, credits, gas_price_wei, requests, refused_at
 )
-SELECT sponsor.id, refused.user_id, refused.key, refused.rule, refused.policy, refused.server_response, refused.actions,
+SELECT sponsor.id, refused.user_id, refused.chain_id, refused.key, refused.rule, refused.policy, refused.server_response, refused.actions,
        refused.credits, refused.gas_price_wei, refused.requests, %(now)s
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS refused (
-    slug text, user_id bigint, key text, rule text, policy text, server_response text, actions jsonb, credits bigint,
+    slug text, user_id bigint, chain_id bigint, key text, rule text, policy text, server_response text, actions jsonb, credits bigint,
     gas_price_wei numeric, requests integer
 )
 JOIN sponsors_sponsor AS sponsor ON sponsor.slug = refused.slug

@@ -144,7 +144,7 @@ def _summary(version: PolicyVersion) -> str:
     """Return the terms as the nightly comparison writes them (`causes.sql`)."""
     values = [getattr(version, name) for name in _TERMS]
     limits = _joined(values[3:])
-    numbers = [version.window_calls, version.campaign_calls, version.origin_calls]
+    numbers = [version.window_calls, version.campaign_calls, version.origin_calls, version.chain_id]
     if version.purpose != Purpose.CALLS or any(numbers):
         limits += " " + _joined([version.purpose, *numbers])
     return " ".join(["policy", str(version.policy_id), *map(str, values[:3]), limits])

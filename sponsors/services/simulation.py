@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from gateway.chain.config import home, on_chain
 from gateway.common.errors import NotFound
 from sponsors.errors import SponsorFrozen
 from sponsors.models import Sponsor
@@ -21,8 +22,8 @@ class ImaginedCall:
     """
     A call by its profile, its actions and its cost in credits at a gas price in wei.
 
-    `actions` is None if the payload does not decode. With `voucher_for`, the name of a policy, the call carries a valid
-    voucher for that policy.
+    `actions` is None if the payload does not decode. Without `chain_id`, the call is for the home chain. With
+    `voucher_for`, the name of a policy, it carries a valid voucher for that policy.
     """
 
     profile: str
@@ -30,6 +31,7 @@ class ImaginedCall:
     credits: int
     gas_price_wei: int
     voucher_for: str = ""
+    chain_id: int | None = None
 
 
 _readers: list[Callable[[str], ImaginedCall | None]] = []
@@ -75,6 +77,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
         now=now,
         listed=frozenset(offer.listed),
         voucher=_good_voucher(sponsor, call) if call.voucher_for else None,
+        chain_id=home().id if call.chain_id is None else call.chain_id,
         responses=responses,
     )
     while (decision := decide(offer.versions, facts, offer.usage)).question is not None:
@@ -86,7 +89,8 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
 def _response(question: Question, call: ImaginedCall) -> OutsideResponse | None:
     """Return the chain's response. For a verifier, assume that it agrees: a simulation does not call it."""
     if isinstance(question, Holding):
-        return holdings.read(question, profile=call.profile)
+        with on_chain(home().id if call.chain_id is None else call.chain_id):
+            return holdings.read(question, profile=call.profile)
     return OutsideResponse(is_yes=True)
 
 

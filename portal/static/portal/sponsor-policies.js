@@ -151,7 +151,12 @@ function used(name, { campaignCredits, windowCredits }, use) {
   return h("div", {}, h("p", {}, all), bar, window);
 }
 
+/** The chain of the terms as `GET /api/service` describes it. */
+const chainOf = (terms, { chains }) => chains.find(({ chainId }) => chainId === terms.chainId);
+
 function paid(terms, service) {
+  const chain = chainOf(terms, service);
+  const there = chain ? { ...service, explorerUrl: chain.explorerUrl } : service;
   const profiles = {
     all: t("every profile"),
     listed: tn("{count} listed profile", "{count} listed profiles", terms.listedProfiles),
@@ -171,15 +176,13 @@ function paid(terms, service) {
           ? h(
               "ul",
               { class: "facts" },
-              terms.targets.map((target) => h("li", {}, targetOf(target, service))),
+              terms.targets.map((target) => h("li", {}, targetOf(target, there))),
             )
           : t("every call"),
     ],
+    terms.chainId !== null && [t("Chain"), chain?.name ?? String(terms.chainId)],
     [t("Profiles"), profiles[terms.profiles] ?? terms.profiles],
-    terms.counterpart !== null && [
-      t("Token or profile"),
-      explorerLink(service, "address", terms.counterpart),
-    ],
+    terms.counterpart !== null && [t("Token or profile"), explorerLink(there, "address", terms.counterpart)],
     terms.leastBalance !== null && [t("Minimum balance"), terms.leastBalance],
     terms.startsAt && [t("From"), dateTime(terms.startsAt)],
     terms.endsAt && [t("Until"), dateTime(terms.endsAt)],

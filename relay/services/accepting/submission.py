@@ -21,7 +21,7 @@ from django.conf import settings
 
 from credits.services.entries import open_account
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain, home
+from gateway.chain.config import get_chain
 from gateway.chain.confirmation import confirmed, needs_witness
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import ResultTooLarge
@@ -48,7 +48,7 @@ from relay.services.accepting import (
     unsigned,
 )
 from relay.services.accepting.calls import Approval, Caller, Step, Steps, Story, SubmittedCall
-from sponsors.errors import SponsorAtHomeOnly, SponsorBusy
+from sponsors.errors import SponsorBusy
 from sponsors.queries import default_sponsor
 from sponsors.services.paying import SponsorChoice, Sponsorship, payer_of, response_to
 from users.queries import require_active_state
@@ -330,12 +330,6 @@ def _choose_payer(call: SubmittedCall) -> Steps:
         DomainError: the sponsor does not pay, and the caller does not let the user pay instead.
     """
     while call.sponsorship is None and (call.sponsor is not None or call.quoted_version is not None):
-        if consent.is_needed():
-            # Their policies name contracts of the home chain, and limits in its prices.
-            _refuse_sponsor(
-                call, SponsorAtHomeOnly("Sponsors pay on the home chain alone.", homeChainId=home().id)
-            )
-            continue
         yield Step.OFFER
         try:
             if call.decisions >= _MOST_DECISIONS:

@@ -14,6 +14,7 @@ from pytest_django import Settings
 from credits.queries import balance_of
 from devstack.world.permissions import ALL_PERMISSIONS, Permission, allow_transfers_to
 from devstack.world.profiles import ControllerPlan, Profile
+from gateway.chain.config import on_chain
 from gateway.chain.lsp25 import RelayCall
 from relay.models import RelayTransaction
 from sponsors.models import Sponsor
@@ -27,8 +28,9 @@ from tests.relay.api.test_quota import quota_body
 from tests.relay.chain import node_away
 from tests.relay.rows import everything
 from tests.relay.signing import QUOTA_DIALECTS, execute_payload
-from tests.relay.sponsoring import all_rows
+from tests.relay.sponsoring import account_of, all_rows
 from tests.relay.two_chains import ForeignChain
+from tests.relay.workers import broadcast_all, track
 from tests.sponsors.sponsorships import make_policy, make_sponsor
 from users.errors import SignatureNotByController
 from users.models import SignInSession, User
@@ -246,7 +248,7 @@ def test_code_that_is_not_trusted_is_not_called_on_another_chain(
     assert everything() == before
 
 
-def test_sponsors_pay_at_home_alone(
+def test_a_sponsor_pays_on_the_chain_of_its_policy_and_on_no_other(
     wallet: Wallet, user: User, profile: Profile, foreign: ForeignChain
 ) -> None:
     sponsor = make_sponsor()
@@ -254,11 +256,33 @@ def test_sponsors_pay_at_home_alone(
     before = all_rows()
     body = _with_chain(foreign, foreign.sign(profile))
     refused = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug})
-    assert_problem(refused, 403, "sponsor-home-only")
+    assert_problem(refused, 403, "sponsor-chain")
     assert all_rows() == before
-    paid = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug, "Relay-Sponsor-Fallback": "user"})
-    assert paid.status == 200
-    assert balance_of(user).held > 0
+
+    make_policy(sponsor, chain_id=foreign.id, targets=[{"contract": "profile", "functions": []}])
+    paid = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug})
+    assert paid.status == 200, paid.body
+    assert (balance_of(user).held, account_of(sponsor).open_holds) == (0, 1)
+    with on_chain(foreign.id):
+        broadcast_all()
+        foreign.mine(2)
+        assert track() == 1
+    row = RelayTransaction.objects.get()
+    assert (row.status, row.chain_id) == ("Success", foreign.id)
+    assert account_of(sponsor).balance == 100_000 - row.real_cost
+    assert balance_of(user).balance == 10_000
+
+
+def test_what_home_does_not_permit_no_sponsor_pays_elsewhere(
+    anonymous: Wallet, user: User, profile: Profile, foreign: ForeignChain, removed: str
+) -> None:
+    sponsor = make_sponsor()
+    make_policy(sponsor, chain_id=foreign.id)
+    before = all_rows()
+    call = foreign.sign(profile, private_key=removed, relay_nonce=0)
+    body = lsp15_body(profile, call) | {"sponsor": sponsor.slug}
+    assert_problem(anonymous.post(_path(foreign), body), 403, "home-permission-missing")
+    assert all_rows() == before
 
 
 def test_the_default_sponsor_is_not_asked_about_another_chain(

@@ -1,6 +1,7 @@
 """Profiles on the wire: the two forms of LUKSO's relayer API, status, registration, and who may ask."""
 
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pytest_django import Settings
 from devstack.services.stack import Services
 from devstack.world.profiles import ProfilePlan
 from gateway.chain import lsp23
+from gateway.chain.config import on_chain
 from relay.models import ProfileCreation, RelayTransaction
 from signer.deployments import RECEIVER_DELEGATE, addresses_of
 from sponsors.models import Member, Sponsor
@@ -20,6 +22,8 @@ from tests.relay.conftest import Settle
 from tests.relay.creating import a_key, address_of, all_rows, for_profiles, profile_of
 from tests.relay.signing import sign_call
 from tests.relay.sponsoring import account_of, execute_sponsored
+from tests.relay.two_chains import ForeignChain, foreign_chain
+from tests.relay.workers import broadcast_all, track
 from tests.sponsors.api.callers import call, member_of
 from tests.sponsors.sponsorships import make_policy, make_sponsor
 from users.models import User
@@ -152,11 +156,40 @@ def test_what_contradicts_itself_is_refused_with_the_member(server: Wallet) -> N
     assert metadata.body["reason"] == "metadata"
 
 
-def test_a_further_chain_is_refused_by_name(server: Wallet, services: Services) -> None:
-    one = [random_address()]
-    refused(server, 404, "chain-unknown", {"lsp6ControllerAddress": one, "chainIds": [987654321]})
-    body = {"lsp6ControllerAddress": one, "chainIds": [services.chain_id]}
-    assert server.post(PATH, body).status == 200
+@pytest.fixture
+def elsewhere(services: Services, settings: Settings, relayers: object) -> Iterator[ForeignChain]:
+    """A chain besides home without any profile."""
+    with foreign_chain(services, settings) as chain:
+        yield chain
+
+
+def test_further_chains_get_the_same_address_each_by_a_policy_of_its_own(
+    server: Wallet, sponsor: Sponsor, services: Services, elsewhere: ForeignChain, settle: Settle
+) -> None:
+    body = {"lsp6ControllerAddress": [random_address()], "chainIds": [elsewhere.id, services.chain_id]}
+    refused(server, 404, "chain-unknown", body | {"chainIds": [987654321]})
+    first = server.post(PATH, body).body
+    shown = [(one["chainId"], one["status"], one["failureCode"]) for one in first["chains"]]
+    assert shown == [(services.chain_id, "Pending", ""), (elsewhere.id, "Cancelled", "sponsor-chain")]
+
+    for_profiles(sponsor, chain_id=elsewhere.id)
+    second = server.post(PATH, body).body
+    assert second["universalProfileAddress"] == first["universalProfileAddress"]
+    assert [one["status"] for one in second["chains"]] == ["Pending", "Pending"]
+    assert settle() == 1
+    with on_chain(elsewhere.id):
+        broadcast_all()
+        elsewhere.mine(2)
+        assert track() == 1
+    ended = server.send("get", first["statusPath"]).body["chains"]
+    assert [(one["chainId"], one["status"]) for one in ended] == [
+        (services.chain_id, "Success"),
+        (elsewhere.id, "Success"),
+    ]
+    costs = dict(RelayTransaction.objects.values_list("chain_id", "real_cost"))
+    assert {one["chainId"]: one["credits"] for one in ended} == costs
+    assert account_of(sponsor).balance == 100_000 - sum(costs.values())
+    assert elsewhere.probe_code(address=first["universalProfileAddress"])
 
 
 @pytest.mark.parametrize("scope", ["read", "simulate", "manage"])

@@ -46,7 +46,7 @@ def test_a_request_whose_signer_is_away_is_completed_by_its_repeat(sponsor: Spon
     ):
         create(sponsor, request)
     waiting = ProfileCreation.objects.get()
-    assert creations.requested(sponsor=sponsor, profile=waiting.profile_address) == waiting
+    assert creations.requested(sponsor=sponsor, profile=waiting.profile_address) == [waiting]
     assert not RelayTransaction.objects.exists()
 
     assert create(sponsor, request) == waiting

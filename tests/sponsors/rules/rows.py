@@ -10,6 +10,7 @@ from sponsors.rules.vouchers import Voucher
 from tests.factories import random_address
 
 NOW = datetime(2031, 5, 7, 11, 13, 17, 191, tzinfo=UTC) + timedelta(seconds=secrets.randbelow(10**6))
+CHAIN = 1 + secrets.randbelow(10**6)
 
 
 def random_function() -> bytes:
@@ -20,7 +21,12 @@ def random_function() -> bytes:
 def policy(**values: Any) -> PolicyVersion:
     """Return a version that pays for everything, but for these values."""
     return PolicyVersion(
-        **{"version_id": 1 + secrets.randbelow(10**9), "policy": secrets.token_hex(4), **values}
+        **{
+            "version_id": 1 + secrets.randbelow(10**9),
+            "policy": secrets.token_hex(4),
+            "chain_id": CHAIN,
+            **values,
+        }
     )
 
 
@@ -32,6 +38,7 @@ def facts(**values: Any) -> Facts:
         "credits": 1 + secrets.randbelow(1000),
         "gas_price_wei": secrets.randbelow(10**12),
         "now": NOW,
+        "chain_id": CHAIN,
     }
     return Facts(**{**defaults, **values})
 

@@ -10,7 +10,7 @@ from sponsors.rules.calls import DELEGATECALL, DEPLOYMENT, NO_FUNCTION, PROFILE,
 from sponsors.rules.choosing import Decision, decide
 from sponsors.rules.policies import Facts, Limits, PolicyVersion, Profiles, Target, Usage
 from tests.factories import random_address
-from tests.sponsors.rules.rows import NOW, facts, policy, random_function, voucher
+from tests.sponsors.rules.rows import CHAIN, NOW, facts, policy, random_function, voucher
 
 _MOMENT = timedelta(microseconds=1)
 _CEILING = 10**9 + secrets.randbelow(10**12)
@@ -168,5 +168,13 @@ def test_without_any_policy_nothing_is_paid() -> None:
 
 def test_every_rule_has_a_code_of_its_own() -> None:
     codes = [error.code for error in PolicyRefused.__subclasses__()]
-    assert len(set(codes)) == len(codes) == 25
+    assert len(set(codes)) == len(codes) == 26
     assert all(code.startswith("sponsor-") for code in codes)
+
+
+def test_a_policy_pays_on_its_chain_alone() -> None:
+    here, elsewhere = policy(), policy(chain_id=CHAIN + 1)
+    decision = decide([elsewhere, here], facts(), {})
+    assert decision.paid_by == here
+    error = decide([elsewhere], facts(), {}).error()
+    assert (error.code, error.status, error.members["fits"]) == ("sponsor-chain", 403, CHAIN + 1)

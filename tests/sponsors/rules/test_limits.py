@@ -190,4 +190,4 @@ def test_windows_are_consecutive_from_the_epoch(now: datetime, seconds: int) -> 
 )
 def test_a_version_that_contradicts_itself_cannot_be_made(values: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="contradicts itself"):
-        PolicyVersion(version_id=1, policy="p", **values)  # type: ignore[arg-type]
+        PolicyVersion(version_id=1, policy="p", chain_id=1, **values)  # type: ignore[arg-type]

@@ -10,13 +10,14 @@ from sponsors.rules.calls import Action
 from sponsors.rules.policies import Holding, Limits, Profiles, Purpose, Target
 from sponsors.rules.preview import PastCall, Preview, preview
 from tests.factories import random_address
-from tests.sponsors.rules.rows import NOW, policy, random_function
+from tests.sponsors.rules.rows import CHAIN, NOW, policy, random_function
 
 
 def past(minute: int = 0, **values: Any) -> PastCall:
     """Return a call at a minute, with random values but for these."""
     cost = random.randint(1, 100)
     usual: dict[str, Any] = {
+        "chain_id": CHAIN,
         "at": NOW + timedelta(minutes=minute),
         "profile": random_address(),
         "actions": (Action(random_address(), random_function()),),

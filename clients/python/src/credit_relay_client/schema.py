@@ -139,12 +139,12 @@ ProblemCode: TypeAlias = Literal[
     "signer-unavailable",
     "sponsor-budget",
     "sponsor-busy",
+    "sponsor-chain",
     "sponsor-ended",
     "sponsor-frozen",
     "sponsor-gas-price",
     "sponsor-holding",
     "sponsor-holding-unknown",
-    "sponsor-home-only",
     "sponsor-invitation",
     "sponsor-key",
     "sponsor-key-network",
@@ -1460,6 +1460,7 @@ class SimulationRequest(TypedDict):
     actions: NotRequired["list[ActionRequest]"]
     credits: NotRequired[int]
     gasPriceWei: NotRequired[str]
+    chainId: NotRequired[int | None]
     voucherFor: NotRequired[str]
 
 
@@ -1686,6 +1687,7 @@ class Terms(TypedDict):
 
     version: int
     purpose: "PurposeEnum"
+    chainId: int | None
     startsAt: str | None
     endsAt: str | None
     targets: "list[Target]"
@@ -1724,6 +1726,7 @@ class TermsRequestRequest(TypedDict):
     """
 
     purpose: NotRequired["PurposeEnum"]
+    chainId: NotRequired[int | None]
     targets: NotRequired["list[TargetRequestRequest]"]
     profiles: NotRequired["TermsRequestProfilesEnum"]
     listed: NotRequired[list[str]]

@@ -354,10 +354,24 @@ def test_an_owner_previews_a_draft_over_the_newest_calls(
                 )
             )
         ).to_be_visible()
-        assert Policy.objects.filter(sponsor=sponsor).count() == 2
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
         keep(page, pictures, f"preview-{language}-{size['width']}")
+
+        # Without a budget nobody but staff saves terms, and a draft is previewed all the same.
+        Sponsor.objects.filter(pk=sponsor.pk).update(day_credits=None, month_credits=None)
+        page.reload()
+        expect(page.get_by_role("heading", name=words("Preview a policy"))).to_be_visible()
+        expect(page.get_by_role("button", name=words("Save the terms"))).to_have_count(0)
+        page.locator("[name=template]").select_option("vouchers")
+        page.locator("[name=signer]").fill(random_address())
+        page.locator("[name=callCredits]").fill(str(cheap))
+        preview.click()
+        expect(notice).to_contain_text(str(paid + 3))
+        assert re.findall(r"\d+", notice.inner_text())[:2] == [str(paid + 3), str(fits)]
+        assert violations(page) == []
+        keep(page, pictures, f"preview-only-{language}-{size['width']}")
+    assert (Policy.objects.filter(sponsor=sponsor).count(), VoucherSigner.objects.count()) == (2, 0)
 
 
 def test_a_person_without_a_sponsor_is_sent_to_the_operator_where_only_staff_open_them(

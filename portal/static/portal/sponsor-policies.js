@@ -12,7 +12,7 @@ import {
   quiet,
   table,
 } from "./dom.js";
-import { withPreview } from "./sponsor-preview.js";
+import { drafts, withPreview } from "./sponsor-preview.js";
 import { saveTerms, termsFault, termsFields } from "./sponsor-terms.js";
 import { RULES } from "./sponsor-words.js";
 import { credits, date, dateTime, lasting, number, percent, t, tn } from "./text.js";
@@ -48,7 +48,7 @@ export async function show(context) {
       !policies.length && quiet(t("This sponsor has no policy yet, so it pays for nothing.")),
       policies.map((policy) => shown(policy, service, mayChangePolicies && context)),
     ),
-    mayChangePolicies && change(context),
+    mayChangePolicies ? change(context) : drafts(context),
     mayChangePolicies && signersOf(signers, service, context),
     simulator(policies, context),
   );

@@ -1,28 +1,41 @@
 // What a draft of terms would have paid of the newest calls.
 
-import { actionButton, h } from "./dom.js";
-import { termsFault, termsOf } from "./sponsor-terms.js";
+import { actionButton, form, h, panel } from "./dom.js";
+import { termsFault, termsFields, termsOf } from "./sponsor-terms.js";
 import { RULES } from "./sponsor-words.js";
 import { credits, number, t } from "./text.js";
 import { nameOf } from "./words.js";
 
 /** Adds a button beside that of a form of terms, and its outcome below. */
-export function withPreview(form, { session, path, report }) {
+export function withPreview(terms, context) {
   const outcome = h("div", { role: "status" });
   const ask = async () => {
-    const values = Object.fromEntries(new FormData(form));
+    const values = Object.fromEntries(new FormData(terms));
     const fault = termsFault(values);
     outcome.replaceChildren(
-      ...(fault
-        ? [h("p", { class: "bad" }, fault)]
-        : shown(await session.post(`${path}/preview`, termsOf(values)))),
+      ...(fault ? [h("p", { class: "bad" }, fault)] : await previewed(values, context)),
     );
   };
-  form
+  terms
     .querySelector("button:last-child")
-    .after(" ", actionButton(t("Preview"), ask, report, { kind: "plain" }));
-  return [form, outcome];
+    .after(" ", actionButton(t("Preview"), ask, context.report, { kind: "plain" }));
+  return [terms, outcome];
 }
+
+/** A form of terms that stores nothing, for members who cannot save terms. */
+export function drafts(context) {
+  const outcome = h("div", { role: "status" });
+  const ask = async (values) => outcome.replaceChildren(...(await previewed(values, context)));
+  return panel(
+    t("Preview a policy"),
+    h("p", {}, t("See what a draft of terms would have paid of the newest calls. This form stores nothing.")),
+    form({ button: t("Preview"), checks: termsFault, action: ask, report: context.report }, ...termsFields()),
+    outcome,
+  );
+}
+
+const previewed = async (values, { session, path }) =>
+  shown(await session.post(`${path}/preview`, termsOf(values)));
 
 function shown({ of, calls, paid, credits: cost, undecided, assumed, refusals }) {
   if (!calls)

@@ -28,6 +28,8 @@ _CHUNK = 5_000
 class _Sql(Statements, file=__file__):
     gas: str
     funding: str
+    spent: str
+    relayers: str
     averages: str
 
 
@@ -191,8 +193,7 @@ def erased_users(*, until: datetime) -> set[int]:
 
 def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
     """Return the gas of the attempts that were mined from `since` until before `until`; in one statement."""
-    span = {"since": since, "until": until, "oldest": since - timedelta(days=40), "home": home().id}
-    rows = db.all_rows(_Sql.gas, span)
+    rows = db.all_rows(_Sql.gas, {**_span(since, until), "home": home().id})
     return [
         Gas(account_id, Owner(user_id, sponsor or ""), entry_id, day, int(wei))
         for account_id, user_id, sponsor, entry_id, day, wei in rows
@@ -201,8 +202,44 @@ def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
 
 def gas_of_funding(*, since: datetime, until: datetime) -> dict[date, int]:
     """Return the fees of transfers from the treasury to relayers of the home chain, in wei by day."""
-    span = {"since": since, "until": until, "home": home().id}
-    return {day: int(wei) for day, wei in db.all_rows(_Sql.funding, span)}
+    fees = fees_of_chains(since=since, until=until)
+    return {day: wei for (chain_id, day), wei in fees.items() if chain_id == home().id}
+
+
+def fees_of_chains(*, since: datetime, until: datetime) -> dict[tuple[int, date], int]:
+    """Return the fees of transfers from treasuries to relayers, in wei by chain and day."""
+    rows = db.all_rows(_Sql.funding, {"since": since, "until": until})
+    return {(chain_id, day): int(wei) for chain_id, day, wei in rows}
+
+
+class Spent(NamedTuple):
+    """
+    The mined transactions of calls of a chain on a day, and their cost.
+
+    `charged_wei` is what the credits that were charged for these calls pay for, at the calls' own prices.
+    """
+
+    chain_id: int
+    day: date
+    calls: int
+    credits: int
+    charged_wei: int
+    wei: int
+
+
+def spent_on_chains(*, since: datetime, until: datetime) -> list[Spent]:
+    """Return what calls have cost on each chain and day, in one statement."""
+    return [Spent(*row[:2], *map(int, row[2:])) for row in db.all_rows(_Sql.spent, _span(since, until))]
+
+
+def spent_by_relayers(*, since: datetime, until: datetime) -> dict[int, int]:
+    """Return what the receipts of each chain's relayers add up to, in wei."""
+    return {chain_id: int(wei) for chain_id, wei in db.all_rows(_Sql.relayers, _span(since, until))}
+
+
+def _span(since: datetime, until: datetime) -> dict[str, datetime]:
+    # A transaction is mined long before it is 40 days old.
+    return {"since": since, "until": until, "oldest": since - timedelta(days=40)}
 
 
 class Today(NamedTuple):
@@ -234,8 +271,16 @@ def recorded_rates() -> list[RecordedRate]:
 
 def rates(*, since: date, until: date) -> Mapping[tuple[date, str], Decimal]:
     """Return the prices of one coin of the home chain, by day and currency."""
-    rows = CoinRate.objects.filter(coin=home().currency, day__gte=since, day__lt=until)
-    return {(row.day, row.currency): row.price for row in rows}
+    of_coins = rates_of_coins(since=since, until=until)
+    return {
+        (day, currency): price for (day, coin, currency), price in of_coins.items() if coin == home().currency
+    }
+
+
+def rates_of_coins(*, since: date, until: date) -> Mapping[tuple[date, str, str], Decimal]:
+    """Return the prices of coins, by day, coin and currency."""
+    rows = CoinRate.objects.filter(day__gte=since, day__lt=until)
+    return {(row.day, row.coin, row.currency): row.price for row in rows}
 
 
 def waiting_events(*, until: datetime) -> int:

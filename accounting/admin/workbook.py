@@ -86,6 +86,8 @@ class _Sheet:
             )
         ]
         self._by_currency = "currency" in table.titles
+        # Amounts of different coins have no sum.
+        self._has_coins = "coin" in table.titles
         self._sums: dict[str, Counter[int]] = {}
         self._line = 0
 
@@ -121,7 +123,8 @@ class _Sheet:
                 self._write_text(place, title, value)
                 continue
             self._sheet.write_number(self._line, place, value, self._formats[kind])
-            if kind not in _WITHOUT_SUM and title != _USER:
+            is_of_coins = self._has_coins and kind in {GAS, _REST}
+            if kind not in _WITHOUT_SUM and title != _USER and not is_of_coins:
                 sums[place] += value  # type: ignore[assignment]
 
     def _write_text(self, place: int, title: str, value: str) -> None:

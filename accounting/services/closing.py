@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 from accounting import queries
 from accounting.errors import MonthNotReady
 from accounting.models import Month, MonthSheet, next_month
-from accounting.services import sheets, ties
+from accounting.services import coins, sheets, ties
 from accounting.services.figures import Figures, GasMoney, figures, gas_money
 from accounting.services.sheets import Sheet
 from credits.lots import RULE_VERSION
@@ -104,15 +104,21 @@ def prepare(*, month: Month, now: datetime) -> None:
     totals = figures(since=since, until=until)
     prices = queries.rates(since=month.begins_on, until=month.ends_on)
     money = gas_money(totals, rates=prices)
+    of_coins = queries.rates_of_coins(since=month.begins_on, until=month.ends_on)
+    by_coin = coins.coins_of(totals, money, rates=of_coins, since=since, until=until)
     before = Month.objects.filter(begins_on__lt=month.begins_on).order_by("-begins_on").first()
     stored = before.closing.get("deferred", {}) if before and before.status == Month.Status.CLOSED else {}
     tables = _sheets(totals, money, statement, stored, prices, since=since, until=until, now=now)
+    tables += [coins.coins_sheet(by_coin), coins.relayers_sheet(by_coin)]
     closing = {
         "deferred": {key[1]: totals.closing[key] for key in totals.names("deferred")},
         **{kind: totals.closing["left", kind] - totals.closing["erased", kind] for kind in ("paid", "given")},
         "debt": sum(totals.closing[key] for key in totals.names("debt")) - totals.closing["erased", "debt"],
     }
-    problems = _problems(month, before, totals, money, until=until, now=now)
+    problems = [
+        *_problems(month, before, totals, money, until=until, now=now),
+        *coins.problems_of(by_coin),
+    ]
     with transaction.atomic(durable=True):
         month.sheets.all().delete()
         MonthSheet.objects.bulk_create(_parts(month, tables))

@@ -77,6 +77,16 @@ def test_gas_is_numbers_whose_sums_are_the_wei_that_were_spent() -> None:
         assert ("E", line) not in cells
 
 
+def test_amounts_of_different_coins_have_no_sum() -> None:
+    columns = [("coin", TEXT), ("currency", TEXT), ("gas", WEI), ("cost", MONEY)]
+    cells = _book(_month(coins=(columns, [["LYX", "usd", 10**18, 100], ["ETH", "usd", 10**17, 250]])))[
+        "coins"
+    ]
+    assert cells["A", 4].text == "total usd"
+    assert {name for name in "ABCDE" if (name, 4) in cells} == {"A", "E"}
+    assert _sum(cells, cells["E", 4].formula) == Decimal("3.5")
+
+
 def test_credits_end_with_their_balance_and_people_have_no_sum_of_their_numbers() -> None:
     person, given = UserFactory.create(), [random.randint(-(10**9), 10**9) for _ in range(3)]
     kinds = [[kind, value] for kind, value in zip(("paid", "given", "debt"), given, strict=True)]

@@ -88,6 +88,7 @@ class SponsorCallSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(
         help_text="When it was accepted; of a refusal, when it was last asked for."
     )
+    chainId = serializers.IntegerField(source="chain_id", help_text="The chain of the call.")
     actions = CalledSerializer(many=True, help_text="Empty if the payload cannot be read.")
     policy = serializers.CharField(
         help_text="The policy that paid, or that was nearest to paying; empty if none was asked."

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from gateway.chain.config import home
 from gateway.common import db
 from gateway.common.fields import checksum
 from gateway.common.statements import Statements
@@ -53,6 +54,7 @@ class SponsorRequest:
     """
 
     at: datetime
+    chain_id: int
     actions: tuple[Action, ...]
     policy: str
     credits: int
@@ -76,12 +78,14 @@ def paid_calls(sponsor: Sponsor, number: int) -> list[SponsoredCall]:
     """Return the newest calls that the sponsor pays for, each with its relay transaction."""
     versions = PolicyVersion.objects.filter(policy__sponsor=sponsor).values_list("pk", flat=True)
     calls = SponsoredCall.objects.filter(version__in=list(versions)).order_by("-accepted_at", "-pk")
-    return list(calls.select_related("version__policy", "hold__relay_transaction")[:number])
+    related = calls.select_related("version__policy", "hold__relay_transaction", "sponsor_hold", "user")
+    return list(related[:number])
 
 
 def refused_requests(sponsor: Sponsor, number: int) -> list[RefusedRequest]:
     """Return the newest requests that the sponsor refused."""
-    return list(RefusedRequest.objects.filter(sponsor=sponsor).order_by("-refused_at", "-pk")[:number])
+    newest = RefusedRequest.objects.filter(sponsor=sponsor).order_by("-refused_at", "-pk")
+    return list(newest.select_related("user")[:number])
 
 
 def actions_in(call: RelayTransaction) -> tuple[Action, ...]:
@@ -109,6 +113,7 @@ def _paid(call: SponsoredCall) -> SponsorRequest:
     relayed = call.hold.relay_transaction
     return SponsorRequest(
         at=call.accepted_at,
+        chain_id=relayed.chain_id,
         actions=actions_in(relayed),
         policy=call.version.policy.name,
         credits=call.counted_credits,
@@ -121,6 +126,7 @@ def _paid(call: SponsoredCall) -> SponsorRequest:
 def _refused(request: RefusedRequest) -> SponsorRequest:
     return SponsorRequest(
         at=request.refused_at,
+        chain_id=request.chain_id or home().id,
         actions=actions_stored(request),
         policy=request.policy,
         credits=request.credits,

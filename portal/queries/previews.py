@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.chain.config import home
+from gateway.chain.config import home, on_chain
 from gateway.common import db
 from gateway.common.statements import Statements, literals
 from portal.queries import actions_in, actions_stored, paid_calls, refused_requests
@@ -52,7 +52,7 @@ def preview_of(sponsor: Sponsor, draft: PolicyVersion) -> Previewed:
     if own:
         return Previewed("own", preview(terms, own, listed=listed))
     contracts = {target.contract for target in terms.targets} - {PROFILE}
-    return Previewed("public", preview(terms, _public_calls(contracts), listed=listed))
+    return Previewed("public", preview(terms, _public_calls(terms.chain_id, contracts), listed=listed))
 
 
 def _own_calls(sponsor: Sponsor) -> list[PastCall]:
@@ -100,10 +100,10 @@ def _first_prices(calls: Collection[int]) -> dict[int, int]:
     return {call: int(price) for call, price in first.values_list("relay_transaction", "max_fee_per_gas_wei")}
 
 
-def _public_calls(contracts: Collection[str]) -> list[PastCall]:
-    """Return the newest executed calls to the contracts, by what the chain shows of them."""
+def _public_calls(chain_id: int, contracts: Collection[str]) -> list[PastCall]:
+    """Return the newest executed calls to the contracts of a chain, by what the chain shows of them."""
     values = {
-        "chain": home().id,
+        "chain": chain_id,
         "contracts": [bytes.fromhex(contract[2:]) for contract in contracts],
         "scanned": _SCANNED,
         "limit": MOST_CALLS,
@@ -113,7 +113,8 @@ def _public_calls(contracts: Collection[str]) -> list[PastCall]:
         relay_transaction__in=ids, kind=Attempt.Kind.CALL, status=AttemptStatus.MINED, succeeded=True
     )
     # Today's price: that of the call may be one that only its own user knows, from a quote.
-    credit_wei = current_price().credit_wei
+    with on_chain(chain_id):
+        credit_wei = current_price().credit_wei
     return [_public(attempt, credit_wei) for attempt in mined.select_related("relay_transaction")]
 
 
@@ -130,5 +131,5 @@ def _public(attempt: Attempt, credit_wei: int) -> PastCall:
         credits=credits_of(attempt.gas_limit * price, credit_wei=credit_wei),
         cost=credits_of(spent, credit_wei=credit_wei),
         gas_price_wei=price,
-        chain_id=home().id,
+        chain_id=call.chain_id,
     )

@@ -1,6 +1,6 @@
 """Executed calls by their transaction's hash, as the chain shows them, for the simulator of sponsors."""
 
-from gateway.chain.config import on_home
+from gateway.chain.config import chains, on_chain
 from relay.models import Attempt
 from relay.pricing import credits_of
 from relay.queries.prices import current_price
@@ -8,13 +8,20 @@ from sponsors.rules.calls import Unreadable, actions_of
 from sponsors.services.simulation import ImaginedCall
 
 
-@on_home()
 def executed_call(transaction_hash: str) -> ImaginedCall | None:
     """
     Return the executed call of this hash with its highest cost at today's price; None for any other hash.
 
-    A sponsor may name any hash, so nothing is read that the chain does not show.
+    It is looked for on each chain. A sponsor may name any hash, so nothing is read that the chain does not show.
     """
+    for chain in chains():
+        with on_chain(chain.id):
+            if (call := _executed_here(transaction_hash)) is not None:
+                return call
+    return None
+
+
+def _executed_here(transaction_hash: str) -> ImaginedCall | None:
     mined = Attempt.objects.with_hash(transaction_hash).filter(
         kind=Attempt.Kind.CALL,
         status=Attempt.Status.MINED,
@@ -37,4 +44,5 @@ def executed_call(transaction_hash: str) -> ImaginedCall | None:
         actions=actions,
         credits=credits_of(highest_wei, credit_wei=current_price().credit_wei),
         gas_price_wei=price,
+        chain_id=call.chain_id,
     )

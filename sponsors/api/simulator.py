@@ -71,7 +71,7 @@ class SimulationSerializer(BodySerializer):
 
     transactionHash = HashField(
         required=False,
-        help_text="Of a call that the service has executed on the home chain; without `profile`, `actions` and "
+        help_text="Of a call that the service has executed; without `profile`, `actions` and "
         "`credits`. Its gas price counts.",
     )
     profile = AddressField(required=False, help_text="A profile that has never signed in counts as new.")

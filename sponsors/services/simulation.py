@@ -52,7 +52,7 @@ def executed(transaction_hash: str, *, voucher_for: str) -> ImaginedCall:
     for reader in _readers:
         if (call := reader(transaction_hash)) is not None:
             return replace(call, voucher_for=voucher_for)
-    raise NotFound("The service has executed no call with this hash on the home chain.")
+    raise NotFound("The service has executed no call with this hash.")
 
 
 def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision:

@@ -44,17 +44,27 @@ export async function show(context) {
   );
 }
 
-const columns = (service) => [
-  { label: t("Time"), cell: ({ at }) => dateTime(at) },
-  { label: t("Contract"), cell: ({ actions }) => called(actions, service) },
-  { label: t("Policy"), cell: ({ policy }) => policy || "–" },
-  { label: t("Outcome"), cell: (row) => (row.rule ? refusal(row) : nameOf(CALL_STATES, row.status)) },
-  { label: t("Credits"), number: true, cell: ({ credits }) => number(credits) },
-  {
-    label: t("Transaction"),
-    cell: ({ transactionHash: hash }) => (hash ? explorerLink(service, "tx", hash) : "–"),
-  },
-];
+/** The chain of a row, as `GET /api/service` describes it. */
+const chainOf = ({ chainId }, service) =>
+  service.chains.find((chain) => chain.chainId === chainId) ?? { ...service, name: null, explorerUrl: "" };
+
+const columns = (service) =>
+  [
+    { label: t("Time"), cell: ({ at }) => dateTime(at) },
+    { label: t("Contract"), cell: (row) => called(row.actions, chainOf(row, service)) },
+    service.chains.length > 1 && {
+      label: t("Chain"),
+      cell: (row) => chainOf(row, service).name ?? row.chainId,
+    },
+    { label: t("Policy"), cell: ({ policy }) => policy || "–" },
+    { label: t("Outcome"), cell: (row) => (row.rule ? refusal(row) : nameOf(CALL_STATES, row.status)) },
+    { label: t("Credits"), number: true, cell: ({ credits }) => number(credits) },
+    {
+      label: t("Transaction"),
+      cell: (row) =>
+        row.transactionHash ? explorerLink(chainOf(row, service), "tx", row.transactionHash) : "–",
+    },
+  ].filter(Boolean);
 
 /** The first contract and function that a call calls, and how many more there are. */
 function called([first, ...others], service) {

@@ -164,7 +164,7 @@ def count_refusals(calls: Sequence[SubmittedCall]) -> None:
 def _key_of(call: SubmittedCall) -> str:
     """Return what a preparation, the call and its repeats have in common."""
     signed, user_id = call.signed, call.caller.user_id
-    parts = f"{user_id} {signed.key_manager} {signed.relay_nonce} ".encode()
+    parts = f"{user_id} {get_chain().id} {signed.key_manager} {signed.relay_nonce} ".encode()
     return hashlib.sha256(parts + signed.payload).hexdigest()
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from devstack.world.profiles import Profile
+from gateway.chain.config import home
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import RelayTransaction
@@ -80,6 +81,7 @@ def test_an_owner_sees_paid_and_refused_calls_newest_first_and_no_profile(
     assert (paid["policy"], paid["rule"], paid["requests"]) == (paying.policy.name, None, 1)
     assert (other["transactionHash"], other["status"]) == (None, None)
     assert (other["policy"], other["rule"]) == (limited.policy.name, "sponsor-limit-call")
+    assert paid["chainId"] == other["chainId"] == home().id
     assert paid["actions"] == other["actions"] == [{"contract": PROFILE, "function": SET_DATA}]
     assert other["credits"] == RefusedRequest.objects.get().credits > 0
     assert profile.profile_address.lower() not in str(response.body).lower()

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from devstack.world.profiles import Profile
+from gateway.chain.config import on_chain
 from gateway.chain.lsp25 import RelayCall
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import credits_of
@@ -20,6 +21,8 @@ from tests.relay.api.conftest import ApiResponse, Wallet, execute_body, wallet_o
 from tests.relay.conftest import Settle
 from tests.relay.signing import execute_payload
 from tests.relay.sponsoring import all_rows
+from tests.relay.two_chains import ForeignChain
+from tests.relay.workers import broadcast_all, track
 from tests.sponsors.api.callers import member_of
 from tests.sponsors.sponsorships import make_policy, make_sponsor
 from users.models import User
@@ -170,3 +173,35 @@ def test_the_simulator_takes_the_hash_of_an_executed_call_of_anyone(
     assert simulated(transactionHash=hash_).status == 404
     RelayTransaction.objects.update(deploys_profile=False, payload=b"")
     assert simulated(transactionHash=hash_).status == 404
+
+
+def test_calls_of_another_chain_are_previewed_simulated_and_listed_as_its_own(
+    wallet: Wallet, profile: Profile, foreign: ForeignChain
+) -> None:
+    contract, home_alone, sponsor = random_address(), make_sponsor(), make_sponsor()
+    targets = [{"contract": contract, "functions": []}]
+    make_policy(home_alone)
+    make_policy(sponsor, chain_id=foreign.id)
+    body = execute_body(foreign.sign(profile, payload=execute_payload(contract))) | {"chainId": foreign.id}
+    refused = wallet.post(EXECUTE, body, **{"Relay-Sponsor": home_alone.slug})
+    assert refused.body["code"] == "sponsor-chain"
+    paid = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug})
+    assert paid.status == 200, paid.body
+    with on_chain(foreign.id):
+        broadcast_all()
+        foreign.mine(2)
+        assert track() == 1
+    hash_ = RelayTransaction.objects.get().transaction_hash
+    for one in (home_alone, sponsor):
+        owner = wallet_of(member_of(one))
+        [row] = owner.send("get", f"/api/sponsors/{one.slug}/calls").body["calls"]
+        assert (row["chainId"], row["transactionHash"]) == (foreign.id, hash_ if one == sponsor else None)
+    assert previewed(sponsor).body["refusals"] == [{"rule": "sponsor-chain", "calls": 1}]
+    assert previewed(sponsor, chainId=foreign.id).body["paid"] == 1
+    other = make_sponsor()
+    assert previewed(other, targets=targets).body["calls"] == 0
+    assert previewed(other, targets=targets, chainId=foreign.id).body["paid"] == 1
+    make_policy(other, chain_id=foreign.id)
+    viewer = wallet_of(member_of(other, "viewer"))
+    answer = viewer.post(f"/api/sponsors/{other.slug}/simulate", {"transactionHash": hash_})
+    assert answer.body["code"] is None, answer.body

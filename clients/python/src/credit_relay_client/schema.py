@@ -1515,6 +1515,7 @@ class SponsorCall(TypedDict):
     """A call that the sponsor paid, or did not pay."""
 
     at: str
+    chainId: int
     actions: "list[Called]"
     policy: str
     credits: int

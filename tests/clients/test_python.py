@@ -12,7 +12,7 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from credit_relay_client import Call, Relay, RelayProblem, ServiceUnreachable, connect, encode_calls
-from credit_relay_client.schema import TopUpTermsRequest
+from credit_relay_client.schema import FirstDeploymentRequest, TopUpTermsRequest
 from tests.clients.fake_service import (
     BUSY,
     BUY,
@@ -284,6 +284,20 @@ def test_a_purchase_is_repeated_with_its_key_and_every_other_has_a_key_of_its_ow
     assert sent[:3] == [("POST", "mine")] * 3
     assert len(set(sent)) == 3
     assert service.bodies(BUY) == [{"amount": 2550, "currency": "eur"}] * 5
+
+
+def test_a_copy_is_requested_with_the_data_of_the_first_deployment_if_they_are_given(
+    service: FakeService, relay: Relay
+) -> None:
+    path = "/api/relay/copyProfile"
+    made = {"universalProfileAddress": PROFILE, "chainId": 8453, "transactionHash": None}
+    first: FirstDeploymentRequest = {"salt": "0x" + "12" * 32, "postDeploymentCallData": "0x00"}
+    service.replies[path] = [(200, made), (200, made)]
+
+    assert relay.copy_profile(PROFILE, 8453) == made
+    relay.copy_profile(PROFILE, 8453, first)
+
+    assert service.bodies(path) == [{"chainId": 8453}, {"chainId": 8453, "firstDeployment": first}]
 
 
 def test_packs_and_top_up_are_read_and_top_up_is_set(service: FakeService, relay: Relay) -> None:

@@ -8,9 +8,11 @@ import { ProviderRoute, SignerRoute } from "./routes.ts";
 import type { Draft, Route, Work } from "./routes.ts";
 import type {
   CheckInResult,
+  Copy,
   Dashboard,
   DatedEarning,
   DatedTransaction,
+  FirstDeploymentRequest,
   NewPurchaseRequest,
   Packs,
   Prepared,
@@ -192,6 +194,18 @@ export class Relay {
   /** A transaction that was sent before, by its hash. */
   transaction(profile: string, hash: string): SentTransaction {
     return new SentTransaction(hash, this.session(profile));
+  }
+
+  /**
+   * Deploys the profile on another chain at the same addresses, for the user's credits.
+   *
+   * A copy begins with the controllers of the first deployment. `firstDeployment` has its salt and data, which the
+   * service knows only of profiles that it created. Without a `transactionHash` the copy existed already; otherwise
+   * follow it with `transaction`.
+   */
+  copyProfile(profile: string, chainId: number, firstDeployment?: FirstDeploymentRequest): Promise<Copy> {
+    const body = { chainId, ...(firstDeployment && { firstDeployment }) };
+    return this.request(profile, "post", "/api/relay/copyProfile", { body });
   }
 
   /** The available credits; the wallet signs a timestamp. */

@@ -87,3 +87,23 @@ test("packs and top-up are read, and top-up is set", async () => {
     ["PUT", terms, undefined],
   ]);
 });
+
+test("a copy is requested with the data of the first deployment, if they are given", async () => {
+  const path = "/api/relay/copyProfile";
+  const made = { universalProfileAddress: PROFILE, chainId: 8453, transactionHash: null };
+  const first = { salt: `0x${"12".repeat(32)}`, postDeploymentCallData: "0x00" };
+  const service = new FakeService().next(
+    path,
+    () => [200, made],
+    () => [200, made],
+  );
+  const relay = await relayOf(service);
+
+  assert.deepEqual(await relay.copyProfile(PROFILE, 8453), made);
+  await relay.copyProfile(PROFILE, 8453, first);
+
+  assert.deepEqual(
+    sent(service, path).map(([, body]) => body),
+    [{ chainId: 8453 }, { chainId: 8453, firstDeployment: first }],
+  );
+});

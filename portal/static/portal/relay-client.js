@@ -897,6 +897,17 @@ var Relay = class {
   transaction(profile, hash) {
     return new SentTransaction(hash, this.session(profile));
   }
+  /**
+   * Deploys the profile on another chain at the same addresses, for the user's credits.
+   *
+   * A copy begins with the controllers of the first deployment. `firstDeployment` has its salt and data, which the
+   * service knows only of profiles that it created. Without a `transactionHash` the copy existed already; otherwise
+   * follow it with `transaction`.
+   */
+  copyProfile(profile, chainId, firstDeployment) {
+    const body = { chainId, ...firstDeployment && { firstDeployment } };
+    return this.request(profile, "post", "/api/relay/copyProfile", { body });
+  }
   /** The available credits; the wallet signs a timestamp. */
   async quota(profile) {
     const session = this.session(profile);

@@ -22,9 +22,11 @@ from credit_relay_client.calls import (
 )
 from credit_relay_client.schema import (
     CheckInResult,
+    Copy,
     Dashboard,
     DatedEarning,
     DatedTransaction,
+    FirstDeploymentRequest,
     NewPurchaseRequest,
     Packs,
     Prepared,
@@ -211,6 +213,25 @@ class Relay:
     def transaction(self, profile: str, transaction_hash: str) -> "SentTransaction":
         """Return a transaction that was sent before."""
         return SentTransaction(transaction_hash, self.session(profile))
+
+    def copy_profile(
+        self, profile: str, chain_id: int, first_deployment: FirstDeploymentRequest | None = None
+    ) -> Copy:
+        """
+        Deploy the profile on another chain at the same addresses, for the user's credits.
+
+        A copy begins with the controllers of the first deployment. `first_deployment` has its salt and data, which the
+        service knows only of profiles that it created. Without a `transactionHash` the copy existed already; otherwise
+        follow it with `transaction`.
+
+        Raises:
+            RelayProblem: the service refuses the copy, for example because the home chain has removed a controller.
+        """
+        body: dict[str, Any] = {"chainId": chain_id}
+        if first_deployment is not None:
+            body["firstDeployment"] = first_deployment
+        made: Copy = self.session(profile).request("POST", "/api/relay/copyProfile", body)
+        return made
 
     def quota(self, profile: str) -> Quota:
         """Return the available credits."""

@@ -583,7 +583,7 @@ var Http = class {
    * Retries an attempt while the service is busy or unreachable, for at most `seconds`; for four seconds if it has never responded.
    *
    * The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction, a
-   * subscription is created once, and a check-in and a purchase have an idempotency key.
+   * subscription is created once, and a check-in, a purchase and a new profile have an idempotency key.
    */
   async patiently(attempt, seconds = this.patienceSeconds) {
     const began = Date.now();

@@ -91,7 +91,7 @@ class Service:
         If the service has never responded, this takes four seconds at most, because the URL is probably wrong.
 
         The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction,
-        a subscription is created once, and a check-in and a purchase have an idempotency key.
+        a subscription is created once, and a check-in, a purchase and a new profile have an idempotency key.
         """
         began_at, patience = time.monotonic(), self.patience_seconds if seconds is None else seconds
         pause = _FIRST_PAUSE_SECONDS

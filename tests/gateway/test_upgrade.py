@@ -189,6 +189,9 @@ def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(
     assert _kept(database.rows(), {"relay_attempt": before["relay_attempt"]}) == {
         "relay_attempt": before["relay_attempt"]
     }
+    # All calls of before, and that of the old process, have the first price of a credit.
+    prices = database.execute("SELECT credit_wei FROM relay_creditprice WHERE is_first")
+    assert database.execute("SELECT DISTINCT credit_wei FROM relay_relaytransaction") == prices == [(10**12,)]
 
 
 def test_each_kind_of_migration_lets_an_old_process_continue_and_can_be_repeated_after_an_interruption(

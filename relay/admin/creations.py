@@ -9,11 +9,12 @@ from django.utils.safestring import SafeString
 
 from gateway.admin import columns
 from gateway.admin.base import ReadOnlyAdmin
+from gateway.admin.of_chains import OfChains
 from relay.models import ProfileCreation, RelayStatus
 
 
 @admin.register(ProfileCreation)
-class ProfileCreationAdmin(ReadOnlyAdmin):
+class ProfileCreationAdmin(OfChains, ReadOnlyAdmin):
     """New profiles that sponsors paid for, and existing ones for which they opened accounts."""
 
     list_display = ("created_at", "profile", "sponsor", "kind", "status")
@@ -23,7 +24,7 @@ class ProfileCreationAdmin(ReadOnlyAdmin):
     search_fields = ("profile_address__exact", "sponsor__slug__exact")
     search_help_text = "The address of a profile, or the name of a sponsor."
     ordering = ("-id",)
-    exclude = ("request_key", "body_hash")
+    exclude = ("request_key", "body_hash", "origin")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProfileCreation]:
         relayed = ("payload", "signature")

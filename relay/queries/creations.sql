@@ -1,7 +1,8 @@
 -- name: figures
--- The profiles that a sponsor requested since a time: their numbers, what they have cost, and how many have acted since.
+-- The profiles that a sponsor requested since a time: their numbers, what they have cost, and how many have acted since. A
+-- profile on several chains is one; its deployments in progress and failed ones count each.
 WITH requested AS (
-    SELECT creation.kind, coalesce(call.status, CASE WHEN creation.hold_id IS NULL THEN @executed_externally@ ELSE @pending@ END) AS status,
+    SELECT creation.kind, creation.user_id, coalesce(call.status, CASE WHEN creation.hold_id IS NULL THEN @executed_externally@ ELSE @pending@ END) AS status,
            coalesce(paid.captured_amount, 0) AS credits,
            EXISTS (
                SELECT FROM relay_relaytransaction AS act
@@ -13,10 +14,10 @@ WITH requested AS (
     LEFT JOIN credits_hold AS paid ON paid.id = sponsored.sponsor_hold_id
     WHERE creation.sponsor_id = %(sponsor)s AND creation.created_at >= %(since)s
 )
-SELECT count(*) FILTER (WHERE kind = 'created' AND status IN (@success@, @executed_externally@)),
+SELECT count(DISTINCT user_id) FILTER (WHERE kind = 'created' AND status IN (@success@, @executed_externally@)),
        count(*) FILTER (WHERE kind = 'registered'),
        count(*) FILTER (WHERE status IN @in_progress@),
        count(*) FILTER (WHERE status IN (@failed@, @expired@, @cancelled@)),
        coalesce(sum(credits), 0)::bigint,
-       count(*) FILTER (WHERE has_acted)
+       count(DISTINCT user_id) FILTER (WHERE has_acted)
 FROM requested

@@ -190,6 +190,8 @@ def test_further_chains_get_the_same_address_each_by_a_policy_of_its_own(
     assert {one["chainId"]: one["credits"] for one in ended} == costs
     assert account_of(sponsor).balance == 100_000 - sum(costs.values())
     assert elsewhere.probe_code(address=first["universalProfileAddress"])
+    figures = call(member_of(sponsor, "viewer"), "get", f"/api/sponsors/{sponsor.slug}/profiles").body
+    assert (figures["created"], figures["credits"]) == (1, sum(costs.values()))
 
 
 @pytest.mark.parametrize("scope", ["read", "simulate", "manage"])

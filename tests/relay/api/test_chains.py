@@ -15,6 +15,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.config import on_chain
 from gateway.chain.lsp25 import RelayCall
 from gateway.staff import pauses
+from relay import checks
 from relay.models import Attempt, CreditPrice, Quote, RelayTransaction
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet, execute_body
@@ -181,3 +182,23 @@ def test_the_quota_of_a_chain_is_the_gas_at_its_current_fee(
     tip_wei = 10**8
     assert response.body == {"quota": 10_000 * 10**12 // (foreign.base_fee_wei + tip_wei), "unit": "gas"}
     assert anonymous.post("/api/lsp15/quota", body).body["quota"] == 10_000 * 10**12 // 10**9
+
+
+def test_a_chain_with_calls_in_progress_is_missed_by_check_when_it_is_removed(
+    wallet: Wallet, profile: Profile, foreign: ForeignChain, settings: Settings
+) -> None:
+    assert wallet.post(EXECUTE, _body(foreign, foreign.sign(profile))).status == 200
+    assert checks.chains_with_open_calls() == []
+    further, settings.CHAINS = settings.CHAINS, {}
+    [error] = checks.chains_with_open_calls()
+    assert (error.id, error.msg) == (
+        "relay.E007",
+        f"Chain {foreign.id} is not in CHAINS and has calls in progress: 1.",
+    )
+    settings.CHAINS = further
+    with on_chain(foreign.id):
+        broadcast_all()
+        foreign.mine(2)
+        assert track() == 1
+    settings.CHAINS = {}
+    assert checks.chains_with_open_calls() == []

@@ -15,7 +15,7 @@ class ProfileCreation(models.Model):
     """
     A sponsor's request for a profile.
 
-    The key manager's deployment is the relay transaction of `hold`. Without a hold, the profile existed already.
+    The relay transaction of `hold` deploys the profile. Without a hold, the profile existed already.
     """
 
     class Kind(models.TextChoices):

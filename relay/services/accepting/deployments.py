@@ -40,7 +40,6 @@ from users.services.profiles import user_of_profile
 
 # No user has this id: the account is opened when the deployment is accepted.
 _NOBODY = 0
-_SHARE_OF_BLOCK = 4
 _WORD = 32
 
 
@@ -160,9 +159,9 @@ def _simulate(call: SubmittedCall, wanted: WantedProfile) -> None:
         DeploymentRefused: it reverts, takes too much gas, or deploys at other addresses.
     """
     client, head = get_chain_client(), call.state.head
-    maximum: int = settings.RELAY_DEPLOYMENT_MAX_GAS
-    if head.gas_limit:
-        maximum = min(maximum, head.gas_limit // _SHARE_OF_BLOCK)
+    # The signer applies the limit of calls to deployments too.
+    of_calls = preflight.maximum_gas(is_trusted=True, head=head)
+    maximum: int = min(settings.RELAY_DEPLOYMENT_MAX_GAS, of_calls)
     try:
         returned = client.read_view(contract=FACTORY, calldata=call.query.calldata, gas=maximum)
         gas = client.simulate_relay_call(

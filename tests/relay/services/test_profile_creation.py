@@ -220,12 +220,13 @@ def test_an_operator_switches_creation_off_by_a_gas_limit_of_zero(
     _refused_without_a_trace(sponsor, CreationOff)
 
 
+@pytest.mark.parametrize("setting", ["RELAY_DEPLOYMENT_MAX_GAS", "RELAY_MAX_GAS"])
 def test_a_deployment_that_needs_more_gas_than_the_operator_allows_is_refused(
-    sponsor: Sponsor, settings: Settings
+    sponsor: Sponsor, settings: Settings, setting: str
 ) -> None:
-    settings.RELAY_DEPLOYMENT_MAX_GAS = 300_000
+    setattr(settings, setting, 300_000)
     refusal = _refused_without_a_trace(sponsor, DomainError)
-    assert refusal.code in {"deployment-refused", GasLimitExceeded.code}
+    assert refusal.code in {DeploymentRefused.code, GasLimitExceeded.code}
     assert refusal.members["maximum"] == 300_000
 
 

@@ -25,6 +25,7 @@ from devstack.ad_networks.signing import (
 from earnings.models import Postback, PostbackState, VerifierKeySet
 from earnings.networks import ADAPTERS
 from earnings.networks.base import RawRequest
+from earnings.rules import REVERSED_HOLD
 from earnings.services import earnings, networks, postbacks
 from rewards.models import Badge, Progress
 from tests.credits.causes import causeless
@@ -161,8 +162,12 @@ def send(requests: Iterable[tuple[str, RawRequest]]) -> Counter[int]:
 
 
 def differences(users: Sequence[int], plan: Plan, *, now: datetime) -> list[str]:
-    """Release held earnings, and return every difference between the database and the plan."""
-    while earnings.release_due(now=now + timedelta(hours=2)):
+    """
+    Release held earnings, and return every difference between the database and the plan.
+
+    A user whose first earnings were often reversed, which chance can bring, has the longest hold.
+    """
+    while earnings.release_due(now=now + REVERSED_HOLD + timedelta(hours=2)):
         pass
     expected = dict(zip(users, plan.credits, strict=True))
     totals = {user: _credits_and_experience(user) for user in expected}

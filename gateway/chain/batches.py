@@ -19,8 +19,10 @@ from gateway.chain.rpc import (
     NodeFault,
     OversizedError,
     RpcError,
+    SenderShort,
     TooLarge,
 )
+from gateway.chain.sender_funds import is_short_of_funds
 
 # The maximum size of a body; a single response may be larger if its call allows it.
 _MOST_BYTES = 8 * 1024 * 1024
@@ -194,6 +196,8 @@ def _value(call: Call, response: dict[str, Any]) -> Any:
     if not isinstance(fields, dict) or type(fields.get("code")) is not int:
         return MalformedResponse("error without a code", method=call.method)
     error = RpcError(code=fields["code"], message=_message_of(response), data=fields.get("data"))
+    if is_short_of_funds(call, error):
+        return SenderShort(f"JSON-RPC error {error.code}, the sender has too few coins", method=call.method)
     if not call.accepts(error):
         return ErrorResponse(f"JSON-RPC error {error.code}", method=call.method)
     return _read(call, error)

@@ -25,8 +25,10 @@ from gateway.chain.rpc import (
     MalformedResponse,
     NodeFault,
     RpcError,
+    SenderShort,
     TooLarge,
 )
+from gateway.chain.sender_funds import with_funds
 from gateway.chain.types import Head, NodeHealth
 from gateway.common import clock, metrics
 from gateway.common.guards import CircuitOpen, Guard
@@ -161,6 +163,10 @@ class Node:
         extra = [CHAIN_ID] if checked and self._chain_id is not None else []
         with self._place():
             values = self._in_pieces(calls, extra, self.timeout_seconds)
+            short = [place for place, value in enumerate(values) if isinstance(value, SenderShort)]
+            funded = [with_funds(calls[place]) for place in short]
+            for place, value in zip(short, self._in_pieces(funded, extra, self.timeout_seconds), strict=True):
+                values[place] = value
         # The other nodes get the request after this node's place is released, because they need places as well.
         return self._attributed(calls, values)
 

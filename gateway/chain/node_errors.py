@@ -25,6 +25,10 @@ _NO_FINAL_BLOCK = re.compile(r"(finalized|safe) block not found", re.IGNORECASE)
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
+# The sender has too few coins. The codes differ, and each has another meaning at another node: -32000, -32003 (anvil,
+# Reth), -32004 (Besu; elsewhere "method not supported") and -38014 (`eth_simulateV1`). So the words decide alone.
+_FUNDS = r"insufficient ?(funds|(sender )?balance|maxfeepergas)|up-?front cost|doesn't have enough funds|lack of funds"
+
 # Nodes' error messages for `eth_sendRawTransaction`, and their meaning for the service. The first match decides. The
 # messages are from geth (core/txpool, core/error.go), Erigon (txpoolcfg.DiscardReason), Nethermind (AcceptTxResult,
 # TransactionResult), Besu (RpcErrorType, TransactionInvalidReason), Reth (RpcPoolError, RpcInvalidTransactionError),
@@ -59,7 +63,7 @@ _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
             r"rate limit|too many requests|time(d )?out|temporar|unavailable|syncing|sync is still",
         ),
         (SendKind.LATER, r"internal error|header not found|missing trie node|resource not found"),
-        (SendKind.REFUSED, r"insufficient ?(funds|(sender )?balance|maxfeepergas)|up-?front cost"),
+        (SendKind.REFUSED, _FUNDS),
         (SendKind.REFUSED, r"exceeds (the )?configured cap|fee ?cap exceeded|intrinsic ?gas|floor data gas"),
         (
             SendKind.REFUSED,
@@ -86,7 +90,7 @@ _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
         (SendKind.REFUSED, r"negative value|nonce has max value"),
         (
             SendKind.REFUSED,
-            r"doesn't have enough funds|requires at least \d+ gas|exceeds transaction gas cap",
+            r"requires at least \d+ gas|exceeds transaction gas cap",
         ),
         (SendKind.REFUSED, r"maxPriorityFeePerGas .* is bigger than maxFeePerGas"),
     )
@@ -100,6 +104,7 @@ _EXECUTION = re.compile(
     r"vm execution error|evm error|intrinsic gas|gas uint64 overflow|write protection|bad instruction",
     re.IGNORECASE,
 )
+_SHORT, _REVERT = re.compile(_FUNDS, re.IGNORECASE), re.compile("revert", re.IGNORECASE)
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _FIGURES = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _MOST_LOGGED = 100
@@ -166,6 +171,16 @@ def is_call_error(error: RpcError) -> bool:
         or error.code in {METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED}
         or bool(_EXECUTION.search(error.message))
     )
+
+
+def is_sender_short(error: RpcError) -> bool:
+    """
+    Return whether a node refuses to simulate a call, because of its sender's balance.
+
+    A contract may revert in the same words.
+    """
+    is_revert = error.code in _REVERT_CODES or bool(_REVERT.search(error.message))
+    return not is_revert and bool(_SHORT.search(error.message))
 
 
 def is_block_error(error: RpcError) -> bool:

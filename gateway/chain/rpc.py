@@ -81,6 +81,10 @@ class ErrorResponse(NodeFault):
     """The node returned an error that is not a valid response to the call, such as a rate limit."""
 
 
+class SenderShort(ErrorResponse):
+    """The node refuses to simulate a call, because of its sender's balance. It may not refuse one with coins."""
+
+
 class MalformedResponse(NodeFault):
     """The response to a call, or the whole body, violates JSON-RPC or the method's specification."""
 

@@ -39,8 +39,6 @@ class SecondChain:
 
     def copy(self, profile: Profile, *, home: Rpc) -> None:
         """Deploy the profile of the home chain here, at the same addresses, by the factory's call that created it."""
-        # The node wants the fee for L1 also for simulated calls, which come from the key manager.
-        self.world.fund(ETHER, profile.key_manager_address)
         if self.node.rpc.call("eth_getCode", profile.profile_address, "latest") != "0x":
             return
         creation = home.call("eth_getTransactionByHash", _creation_of(profile, home))

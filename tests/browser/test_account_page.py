@@ -56,11 +56,17 @@ def holder(live_server: LiveServer, settings: Any) -> Iterator[Holder]:
         yield one
 
 
-def test_signing_in_moves_the_focus_and_signing_out_leaves_nothing(browser: Browser, holder: Holder) -> None:
+def test_signing_in_moves_the_focus_alone_and_signing_out_leaves_nothing(
+    browser: Browser, holder: Holder
+) -> None:
     with window_of(browser, holder) as page:
         holder.installs_extension(page)
         page.goto(holder.base_url + ACCOUNT)
+        expect(page.locator("#main")).to_be_focused()
+        # The page's head with the name of the service and the way out stays in the window.
+        assert page.evaluate("scrollY") == 0
         page.get_by_role("button", name="Sign in with Universal Profiles").click()
+        expect(page.get_by_role("button", name="Sign out")).to_be_in_viewport()
         expect(page.locator("#main")).to_be_focused()
         assert page.evaluate("window.signatures") == 1
 

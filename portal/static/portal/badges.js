@@ -1,7 +1,7 @@
 // Badges with the benefits that the user has, those that a subscription would give, and bonuses for a time.
 
 import { h, panel, quiet } from "./dom.js";
-import { icon } from "./icons.js";
+import { icon, titled } from "./icons.js";
 import { credits, number, percent, t, tn, until } from "./text.js";
 import { BONUSES, nameOf } from "./words.js";
 
@@ -31,21 +31,23 @@ function badge(title, name, terms, experience, share) {
   const left = t("{number} more experience to the next badge", {
     number: number(Math.max(0, terms.exp_upper_bound - experience)),
   });
-  return panel(
-    title,
+  const element = panel(
+    titled("BADGE", title),
     h("p", { class: "badge-name" }, name),
     !isTop && h("progress", { value: share, max: 1, "aria-label": left }),
     quiet(isTop ? t("{number} experience: the top badge", { number: number(experience) }) : left),
     // The account's own debt limit, which may be lower, is beside the balance.
     benefits({ ...terms, acceptable_credit_debt: 0 }, "has"),
   );
+  element.classList.add("earned");
+  return element;
 }
 
 const offered = (name, terms) =>
   h(
     "section",
     { class: "panel offered" },
-    h("h2", {}, t("With a subscription")),
+    h("h2", {}, titled("SUBSCRIBED_PAYOUT", t("With a subscription"))),
     h("p", {}, t("You would have the badge {name}, which gives:", { name })),
     benefits(terms, "offers"),
     h("a", { href: "#plan" }, t("See plans")),
@@ -92,7 +94,12 @@ function bonuses(rows) {
     ),
   );
   return panel(
-    t("Active bonuses"),
-    rows.length ? h("ul", {}, items) : quiet(t("None right now. You can win bonuses at check-in.")),
+    titled("BONUS", t("Active bonuses")),
+    rows.length
+      ? h("ul", {}, items)
+      : [
+          quiet(t("None right now. You can win bonuses at check-in.")),
+          h("a", { href: "#home/check-in" }, t("Check in")),
+        ],
   );
 }

@@ -1,9 +1,9 @@
 // The check-in: seven days, a streak, the time of the next one, the chances before it, and the proof after it.
 
-import { actionButton, actions, details, h, quiet, table, targetPanel } from "./dom.js";
+import { actionButton, actions, details, figure, h, quiet, table, targetPanel } from "./dom.js";
 import { badges } from "./badges.js";
-import { icon } from "./icons.js";
-import { credits, dayOf, lasting, number, percent, t, tn, until } from "./text.js";
+import { icon, titled } from "./icons.js";
+import { dayOf, lasting, number, percent, t, tn, until } from "./text.js";
 import { DROPS, describe, nameOf } from "./words.js";
 
 export function ritual(calendar, account, context) {
@@ -25,7 +25,7 @@ export function ritual(calendar, account, context) {
     );
     show(checkIn);
     if (!checkIn.canCheckIn) document.querySelector('.hero-panel a[href="#home/check-in"]')?.remove();
-    document.querySelector(".hero-panel .figure").textContent = credits(now.available);
+    document.querySelector(".hero-panel .figure").replaceChildren(...figure(now.available));
     document.getElementById("badges").replaceWith(badges(now, dashboard));
   };
   const button = ({ canCheckIn, attemptsLeft }) => {
@@ -45,7 +45,7 @@ export function ritual(calendar, account, context) {
   show(calendar);
   return targetPanel(
     "check-in",
-    t("Daily check-in"),
+    titled("CHECK_IN", t("Daily check-in")),
     place,
     won,
     account.checkInDropsLimitedBy === "nothing-earned" &&
@@ -73,7 +73,9 @@ const days = ({ days: shown }) =>
 const streak = ({ streak: length }) =>
   h(
     "p",
-    {},
+    { class: length ? "earned" : "" },
+    length > 0 && icon("STREAK"),
+    " ",
     h(
       "strong",
       {},

@@ -1,6 +1,6 @@
 // Elements of the page. Text is always set as text, never parsed as HTML.
 
-import { short } from "./text.js";
+import { credits, number, short } from "./text.js";
 
 /** Makes an element: h("a", {href: "/"}, "home"). Attributes that are false, null or undefined are left out. */
 export function h(tag, attributes = {}, ...children) {
@@ -26,6 +26,11 @@ export function targetPanel(id, title, ...children) {
   element.id = id;
   element.tabIndex = -1;
   return element;
+}
+/** Credits as the large figure of a page, whose number stands out. */
+export function figure(amount) {
+  const [before, after] = credits(amount).split(number(amount));
+  return [before, h("b", {}, number(amount)), after];
 }
 export const actions = (...children) => h("div", { class: "actions" }, ...children);
 export const quiet = (...children) => h("p", { class: "quiet" }, ...children);

@@ -1,7 +1,7 @@
 // The first screen: credits, how long they last, credits on their way, and next steps.
 
-import { actions, h, panel } from "./dom.js";
-import { icon } from "./icons.js";
+import { actions, figure, h, panel } from "./dom.js";
+import { icon, titled } from "./icons.js";
 import { credits, date, number, t, tn, unixDate, until } from "./text.js";
 import { pricing } from "./worth.js";
 
@@ -20,8 +20,8 @@ export async function home(context) {
     h(
       "section",
       { class: "panel hero-panel" },
-      h("h2", {}, t("Your credits")),
-      h("p", { class: account.available < 0 ? "figure bad" : "figure" }, credits(account.available)),
+      h("h2", {}, titled("CREDITS", t("Your credits"))),
+      h("p", { class: account.available < 0 ? "figure bad" : "figure" }, figure(account.available)),
       good,
       facts,
       next,

@@ -3,6 +3,12 @@
 const PATHS = {
   DONE: "M5 12.5l4.5 4.5L19 7.5",
   MORE: "M12 6v12M6 12h12",
+  BADGE: "M12 3a6 6 0 1 0 0 12 6 6 0 0 0 0-12M8.5 14 7 21l5-2.5L17 21l-1.5-7",
+  BONUS: "M13 3 5 14h6l-1 7 8-11h-6z",
+  CREDITS:
+    "M12 4c4.4 0 8 1.3 8 3s-3.6 3-8 3-8-1.3-8-3 3.6-3 8-3M4 7v10c0 1.7 3.6 3 8 3s8-1.3 8-3V7M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3",
+  STREAK: "M12 3c1 4 5 5.5 5 10a5 5 0 0 1-10 0c0-2 1-3.5 2-4.5 0 2 .8 3 2 3.5-.5-3.5-.5-6 1-9",
+  WALLET: "M4 7h15v12H4zM4 7l11-4v4M15 13h4",
   OPEN: "M12 11.5v1",
   RELAY_TRANSACTION: "M4 12h15m0 0-6-6m6 6-6 6",
   SUBSCRIBED_PAYOUT: "M3 6h18v12H3zM3 10h18M7 15h4",
@@ -30,3 +36,6 @@ export function icon(name) {
   drawing.append(path);
   return drawing;
 }
+
+/** The title of a panel behind a drawing. */
+export const titled = (name, title) => [icon(name), title];

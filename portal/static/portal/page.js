@@ -77,7 +77,7 @@ async function signedOut(text) {
     ...(await chooseWallet({ signIn, report, reason: text })),
     ...(other ? [other.signInForm({ enter: entered, report })] : []),
   );
-  at("main").focus();
+  toTop();
 }
 
 /** Show what the page is for, where the template says it, to those who are signed out. */
@@ -91,14 +91,20 @@ async function entered(begun) {
   session = begun;
   report("");
   await enter();
-  at("main").focus();
+  toTop();
 }
 
 async function signIn(provider) {
   session = await Session.begin(provider);
   report("");
   await enter();
-  at("main").focus();
+  toTop();
+}
+
+/** Move a screen reader to the content, and everybody else to the top of the page. */
+function toTop() {
+  at("main").focus({ preventScroll: true });
+  scrollTo(0, 0);
 }
 
 function show(...children) {
@@ -116,7 +122,7 @@ async function open(section, { focus, keep = false, place: target = "" }) {
   at("content").setAttribute("aria-busy", "true");
   const heading = h("h2", { class: "visually-hidden" }, title);
   if (!keep) at("content").replaceChildren(heading, skeleton(t("Loading …")));
-  if (focus) at("main").focus();
+  if (focus) toTop();
   const again = () => open(section, { focus: false, keep: true });
   // If the user opens another section while this one loads, only the later one is shown.
   const turn = {};

@@ -1,6 +1,6 @@
 // A sponsor's credits, how long they last, the spend, refusals by rule, and exports of a month.
 
-import { actionButton, actions, field, h, panel, quiet, table } from "./dom.js";
+import { actionButton, actions, field, figure, h, panel, quiet, table } from "./dom.js";
 import { bars, monthOf } from "./plot.js";
 import { RULES } from "./sponsor-words.js";
 import { credits, dateTime, number, t, tn } from "./text.js";
@@ -27,7 +27,7 @@ function balance({ name, displayName, isFrozen, available, held, budget, dailyUs
     "section",
     { class: "panel hero-panel" },
     h("h2", {}, t("Credits of {name}", { name: displayName })),
-    h("p", { class: available > 0 ? "figure" : "figure bad" }, credits(available)),
+    h("p", { class: available > 0 ? "figure" : "figure bad" }, figure(available)),
     h("p", { class: "lead" }, lasts(daysLeft, dailyUse)),
     isFrozen &&
       h(

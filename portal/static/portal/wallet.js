@@ -3,6 +3,7 @@
 import { actionButton, actions, details, explorerLink, field, form, h, panel } from "./dom.js";
 import { wasRejected } from "./session.js";
 import { credits, listed, short, t, tn } from "./text.js";
+import { titled } from "./icons.js";
 import { CALL_STATES, FAILURES, nameOf } from "./words.js";
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
@@ -18,7 +19,7 @@ export function wallet(context) {
   const place = h("div");
   context.service.then((service) => place.append(trial(service, { ...context, addButton })), report);
   return panel(
-    t("Your wallet"),
+    titled("WALLET", t("Your wallet")),
     h(
       "p",
       {},

@@ -29,16 +29,23 @@ _MOST_BYTES = 8 * 1024 * 1024
 _SMALL_BYTES = 65_536
 # Nodes' error messages are searched and logged only up to this length.
 _MESSAGE_CHARACTERS = 1_000
+_FIRST_ID = 1
 _BETWEEN = re.compile(r"[\s,]*")
 _ID_FIRST = re.compile(r'\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,6})\b')
+# Providers send it with status 200 and one error in place of all responses. A smaller batch would count as well.
+_RATE_LIMIT = re.compile(
+    r"rate.?limit|request (rate|count|limit)|\bper (second|minute|day)|daily|monthly|quota|throughput|"
+    r"too many requests(?! in)",
+    re.IGNORECASE,
+)
 _LIMIT = re.compile(r"limit\D{0,40}?(\d{1,6})|(?:maximum|max|most|up to)\D{0,40}?(\d{1,6})", re.IGNORECASE)
 
 
 def request_body(calls: Sequence[Call]) -> bytes:
-    """Return the JSON of a batch; the id of each call is its place in the batch."""
+    """Return the JSON of a batch. Ids count from 1, because some providers take the id 0 for a missing one."""
     envelopes = [
-        {"jsonrpc": "2.0", "id": place, "method": call.method, "params": call.params}
-        for place, call in enumerate(calls)
+        {"jsonrpc": "2.0", "id": number, "method": call.method, "params": call.params}
+        for number, call in enumerate(calls, start=_FIRST_ID)
     ]
     return json.dumps(envelopes, separators=(",", ":")).encode()
 
@@ -85,6 +92,7 @@ class BatchResponse:
         Raises:
             MalformedResponse: the body is not the response to this batch.
             BatchRefused: responses are missing.
+            ErrorResponse: a rate limit refused the whole batch.
         """
         self._parse(is_complete=True)
         if not self._has_ended:
@@ -138,8 +146,8 @@ class BatchResponse:
         """Raise if the response that is still arriving is already too large."""
         named = _ID_FIRST.match(text, at)
         # Some nodes write the id last; then assume the order of the calls, which nearly all nodes keep.
-        place = int(named.group(1)) if named else len(self._values)
-        if place >= len(self._calls) or place in self._values:
+        place = int(named.group(1)) - _FIRST_ID if named else len(self._values)
+        if not 0 <= place < len(self._calls) or place in self._values:
             raise MalformedResponse("the id of a response matches no call")
         call = self._calls[place]
         if len(text) - at > call.max_bytes:
@@ -157,20 +165,24 @@ class BatchResponse:
     def _add(self, response: Any, size: int) -> None:
         if not isinstance(response, dict):
             raise MalformedResponse("a response is not an object")
-        place = response.get("id")
+        number = response.get("id")
         # An error without an id may have the reason if responses are missing.
         self._refusal = _message_of(response) or self._refusal
-        if place is None and response.get("error") is not None:
+        if number is None and response.get("error") is not None:
             return
-        if type(place) is not int or not 0 <= place < len(self._calls) or place in self._values:
+        place = number - _FIRST_ID if type(number) is int else -1
+        if not 0 <= place < len(self._calls) or place in self._values:
             raise MalformedResponse("the id of a response matches no call")
         call = self._calls[place]
         self._values[place] = _excess(call, place) if size > call.max_bytes else _value(call, response)
 
     def _refuse(self, reason: str) -> NoReturn:
+        method = self._calls[0].method
+        if _RATE_LIMIT.search(reason):
+            raise ErrorResponse(reason[:100], method=method)
         named = _LIMIT.search(reason)
         limit = next((int(text) for text in named.groups() if text), None) if named else None
-        raise BatchRefused(reason[:100], limit=limit, method=self._calls[0].method)
+        raise BatchRefused(reason[:100], limit=limit, method=method)
 
 
 def _excess(call: Call, place: int) -> NodeFault:

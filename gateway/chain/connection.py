@@ -3,7 +3,7 @@ One HTTP/1.1 connection to a node, kept alive, which sends batches of calls.
 
 A relay call waits for one request to the node. A general HTTP client would need more CPU time for it than all other
 steps of the call together (`docs/performance.md` compares both). This one supports only what JSON-RPC needs: POST,
-bodies of known length or in chunks, and no redirects.
+bodies of known length, in chunks or up to the end of the connection, and no redirects.
 """
 
 import errno
@@ -12,6 +12,7 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -22,6 +23,7 @@ from signer.client import KEPT_OPEN, LOST_SECONDS, REUSED
 
 _READ_BYTES = 65_536
 _MAX_HEAD_BYTES = 65_536
+_MOST_INTERIM = 5
 # The body is too large, or has too many calls.
 _TOO_MANY_STATUSES = frozenset({b"400", b"413"})
 Take = Callable[[bytes], None]
@@ -142,22 +144,40 @@ class NodeConnection:
 
     def _receive_response(self, take: Take) -> None:
         """Receive the response and pass on its body, if the status is 200."""
-        head = self._until(b"\r\n\r\n", _MAX_HEAD_BYTES)
-        status, *lines = head.split(b"\r\n")
-        if not status.startswith(b"HTTP/1."):
-            raise HttpFault("not HTTP")
-        headers = {
-            name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)
-        }
+        status, headers = self._final_head()
         _refuse_other(status.split()[1:2])
         if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
             self._chunks(take)
         elif b"content-length" in headers:
             self._exactly(int(headers[b"content-length"]), take)
         else:
-            raise HttpFault("response without a length")
+            self._rest_of_connection(take)
         if headers.get(b"connection", b"").lower() == b"close" or status.startswith(b"HTTP/1.0"):
             self.close()
+
+    def _final_head(self) -> tuple[bytes, dict[bytes, bytes]]:
+        """
+        Return status line and headers of the final response.
+
+        Interim responses (1xx), which a proxy may send unasked, come before it (RFC 9110, 15.2).
+        """
+        for _ in range(_MOST_INTERIM + 1):
+            status, *lines = self._until(b"\r\n\r\n", _MAX_HEAD_BYTES).split(b"\r\n")
+            if not status.startswith(b"HTTP/1."):
+                raise HttpFault("not HTTP")
+            if not b"".join(status.split()[1:2]).startswith(b"1"):
+                pairs = (line.partition(b":") for line in lines)
+                return status, {name.strip().lower(): value.strip() for name, _, value in pairs}
+        raise HttpFault("no final response")
+
+    def _rest_of_connection(self, take: Take) -> None:
+        """Receive a body that ends with the connection (RFC 9112, 6.3); `take` stops one that is too large."""
+        piece, self._rest = self._rest, b""
+        with suppress(_Closed):
+            while True:
+                take(piece)
+                piece = self._receive(is_first=True)
+        self.close()
 
     def _chunks(self, take: Take) -> None:
         """Receive a body in chunks (RFC 9112, 7.1); extensions and trailers are skipped."""

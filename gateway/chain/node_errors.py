@@ -99,9 +99,16 @@ _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
 _LEAST_TIP = re.compile(
     r"(?:tip needed|minimum needed|minimum required priority fee)\D{0,5}(\d{1,30})", re.IGNORECASE
 )
+# Every way in which code that a caller has chosen can fail. One that is missing here would count as the node's fault,
+# and a caller could provoke it at all nodes. The messages are from geth (core/vm/errors.go, and contracts.go for
+# precompiled contracts), Nethermind (EvmExceptionType), Reth, anvil and EDR.
 _EXECUTION = re.compile(
     r"revert|out ?of ?gas|gas required exceeds|invalid ?opcode|stack ?(under|over)flow|invalid ?jump|"
-    r"vm execution error|evm error|intrinsic gas|gas uint64 overflow|write protection|bad instruction",
+    r"vm execution error|evm error|intrinsic gas|gas uint64 overflow|write protection|bad ?instruction|"
+    r"stack limit reached|return ?data out ?of ?bounds|access ?violation|static ?call ?violation|call depth|"
+    r"code size exceeded|invalid ?code|address collision|nonce uint64 overflow|balance for transfer|"
+    r"precompile|invalid input length|elliptic curve|malformed point|not on (the |correct )?(curve|subgroup)|"
+    r"coordinate exceeds|field element|invalid final flag|kzg|versioned hash",
     re.IGNORECASE,
 )
 _SHORT, _REVERT = re.compile(_FUNDS, re.IGNORECASE), re.compile("revert", re.IGNORECASE)

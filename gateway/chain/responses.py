@@ -128,7 +128,8 @@ def market_tip(history: Any) -> int:
     Return the median tip of the blocks of a fee history, in wei per gas; 0 if they were nearly empty.
 
     Each block's median is weighted by the block's gas. To move the result, a sender must therefore use as much gas as
-    all others together; one transaction per block is not enough. The result is 0 for a node without a fee history.
+    all others together; one transaction per block is not enough. The result is 0 for a node without a fee history, and
+    a block without a reward (null, as some chains report it) is left out.
     """
     if isinstance(history, RpcError):
         return 0
@@ -140,7 +141,7 @@ def market_tip(history: Any) -> int:
     tips = sorted(
         (_number(row[0], "a reward", _MOST_WEI), ratio)
         for row, ratio in zip(rows, ratios, strict=False)
-        if row
+        if row and row[0] is not None
     )
     used = sum(ratio for _, ratio in tips)
     if used < _FEWEST_USED_BLOCKS:

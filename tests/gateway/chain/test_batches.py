@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import secrets
 from typing import Any
 
@@ -36,21 +37,21 @@ def _read(calls: list[Call], body: bytes, *, piece: int = 65_536) -> list[Any]:
 
 def _body(*results: Any) -> bytes:
     return json.dumps(
-        [{"jsonrpc": "2.0", "id": place, "result": one} for place, one in enumerate(results)]
+        [{"jsonrpc": "2.0", "id": number, "result": one} for number, one in enumerate(results, start=1)]
     ).encode()
 
 
 def test_responses_are_matched_to_calls_by_id_in_any_order_and_in_any_chunks() -> None:
     calls = _calls(20)
     wanted = [secrets.token_hex(random.randrange(1, 20_000)) for _ in calls]
-    answered = [{"id": place, "result": result} for place, result in enumerate(wanted)]
+    answered = [{"id": number, "result": result} for number, result in enumerate(wanted, start=1)]
     random.shuffle(answered)
     body = json.dumps(answered, indent=random.choice([None, 2])).encode()
     assert _read(calls, body, piece=random.randrange(1, 5_000)) == wanted
 
 
-def test_each_call_has_its_place_as_its_id() -> None:
-    assert [one["id"] for one in json.loads(request_body(_calls()))] == [0, 1, 2]
+def test_the_ids_count_from_one_because_some_providers_drop_a_zero() -> None:
+    assert [one["id"] for one in json.loads(request_body(_calls()))] == [1, 2, 3]
 
 
 def test_an_oversized_response_of_a_contract_fails_only_its_own_call() -> None:
@@ -75,9 +76,9 @@ def test_an_oversized_response_that_no_contract_can_cause_is_a_node_fault() -> N
 @pytest.mark.parametrize("is_id_first", [True, False])
 def test_reading_stops_at_an_oversized_response_and_names_its_call(is_id_first: bool) -> None:
     calls = _calls(max_bytes=100_000, is_sized_by_contract=True)
-    big = {"id": 1, "result": "0x" + "ab" * 5 * _MEGABYTE}
-    big = big if is_id_first else {"result": big["result"], "id": 1}
-    body = json.dumps([{"id": 0, "result": "0x1"}, big, {"id": 2, "result": "0x2"}]).encode()
+    big = {"id": 2, "result": "0x" + "ab" * 5 * _MEGABYTE}
+    big = big if is_id_first else {"result": big["result"], "id": 2}
+    body = json.dumps([{"id": 1, "result": "0x1"}, big, {"id": 3, "result": "0x2"}]).encode()
     response, taken = BatchResponse(calls), 0
     with pytest.raises(TooLarge) as refused:  # noqa: PT012 - the loop ends by it
         for at in range(0, len(body), 65_536):
@@ -99,14 +100,14 @@ def test_responses_that_are_oversized_only_in_sum_blame_no_call() -> None:
     [
         b"[" * 200_000,
         b'{"a":' * 200_000,
-        b'[{"id":0,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}]",
+        b'[{"id":1,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}]",
         b"<html>",
         b"<html>" * 100_000,
         b"",
         b" " * 1_000,
         b"\xff\xfe",
-        b'[{"id":0,"result":NaN},{"id":1,"result":1},{"id":2,"result":1}]',
-        b'[{"id":0,"result":' + b"1" * 50_000 + b"}]",
+        b'[{"id":1,"result":NaN},{"id":2,"result":1},{"id":3,"result":1}]',
+        b'[{"id":1,"result":' + b"1" * 50_000 + b"}]",
         _body(1, 2, 3)[:-1],
         _body(1, 2, 3)[:-20],
         _body(1, 2, 3) + b"x",
@@ -116,9 +117,9 @@ def test_responses_that_are_oversized_only_in_sum_blame_no_call() -> None:
         b'[{"result": 1}]',
         *(
             b'[{"id": %s, "result": 1}]' % one
-            for one in (b"[1]", b"{}", b"true", b"0.0", b'"0"', b"-1", b"3", b"null")
+            for one in (b"[1]", b"{}", b"true", b"0.0", b'"0"', b"-1", b"0", b"4", b"null")
         ),
-        b'[{"id":0,"result":1},{"id":0,"result":1},{"id":1,"result":1},{"id":2,"result":1}]',
+        b'[{"id":1,"result":1},{"id":1,"result":1},{"id":2,"result":1},{"id":3,"result":1}]',
     ],
     ids=lambda body: repr(body[:40]),
 )
@@ -139,7 +140,7 @@ def test_lists_in_lists_of_many_megabytes_are_not_read_to_the_end() -> None:
 @pytest.mark.parametrize(
     ("body", "limit"),
     [
-        (b'[{"id":0,"error":{"code":-32600,"message":"batch limit 2 exceeded"}}]', 2),
+        (b'[{"id":1,"error":{"code":-32600,"message":"batch limit 2 exceeded"}}]', 2),
         (b'[{"id":null,"error":{"code":-32600,"message":"batch limit 2 exceeded: 3 requested"}}]', 2),
         (b'{"id":null,"error":{"code":-32600,"message":"maximum batch size is 2"}}', 2),
         (b'{"id":null,"error":{"code":-32600,"message":"batch too large"}}', None),
@@ -155,11 +156,28 @@ def test_an_incomplete_batch_response_is_a_refusal_or_a_rate_limit(body: bytes, 
     assert refused.value.limit == limit
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "daily request count exceeded, request rate limited",
+        "Your app has exceeded its compute units per second capacity. If you have retries enabled, ignore this.",
+        "Too many requests, reason: call rate limit exhausted, retry in 10s",
+        "project ID request rate exceeded",
+        "monthly quota reached",
+    ],
+)
+def test_a_rate_limit_in_place_of_a_batch_is_no_limit_of_its_size(message: str) -> None:
+    fields = {"code": -32005, "message": message}
+    for body in ({"id": None, "error": fields}, {"error": fields}, [{"id": 1, "error": fields}]):
+        with pytest.raises(ErrorResponse, match=re.escape(message[:30])):
+            _read(_calls(), json.dumps(body).encode())
+
+
 def test_an_error_is_a_result_only_for_calls_that_allow_it() -> None:
     body = json.dumps(
         [
-            {"id": place, "error": {"code": 3, "message": "reverted" * 1_000, "data": "0x01"}}
-            for place in range(2)
+            {"id": number, "error": {"code": 3, "message": "reverted" * 1_000, "data": "0x01"}}
+            for number in (1, 2)
         ]
     ).encode()
     accepting, refusing = _calls(1, accepts=lambda error: error.code == 3) + _calls(1)
@@ -173,7 +191,7 @@ def test_an_error_is_a_result_only_for_calls_that_allow_it() -> None:
     "fields", ["nope", [], {}, {"code": None}, {"code": "3"}, {"code": True}, {"code": 1.5}]
 )
 def test_an_error_without_a_code_is_malformed(fields: Any) -> None:
-    (value,) = _read(_calls(1), json.dumps([{"id": 0, "error": fields}]).encode())
+    (value,) = _read(_calls(1), json.dumps([{"id": 1, "error": fields}]).encode())
     assert isinstance(value, MalformedResponse)
 
 

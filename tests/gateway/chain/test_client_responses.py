@@ -310,7 +310,12 @@ def test_the_market_tip_is_the_gas_weighted_median_of_used_blocks(
 
 @pytest.mark.parametrize(
     "history",
-    [{"reward": None, "gasUsedRatio": [1]}, {"gasUsedRatio": None}, RpcError(-32601, "no such method")],
+    [
+        {"reward": None, "gasUsedRatio": [1]},
+        {"reward": [[None], [None]], "gasUsedRatio": [0.9, 0.9]},
+        {"gasUsedRatio": None},
+        RpcError(-32601, "no such method"),
+    ],
 )
 def test_a_node_without_a_fee_history_reports_no_market(
     client: JsonRpcChainClient, script: Script, history: Any

@@ -1,14 +1,17 @@
 """Connections to nodes that end in silence, and nodes behind a proxy that wants a password."""
 
 import secrets
+import socketserver
 import threading
 import time
 from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from gateway.chain.connection import Flows, NodeConnection
-from gateway.chain.rpc import Call, HttpFault
+from gateway.chain.rpc import Call, HttpFault, NodeFault
 from tests.gateway.chain import nodes
 
 BLOCK = Call("eth_blockNumber", [])
@@ -92,3 +95,63 @@ def test_a_url_without_user_sends_no_authorization() -> None:
 def test_a_refused_password_is_named_by_its_status() -> None:
     with nodes.running(lambda _: (401, b"")) as node, pytest.raises(HttpFault, match="HTTP 401"):
         _connection(node.url, Flows()).batch([BLOCK])
+
+
+@contextmanager
+def raw(reply: bytes, *, ends: bool = False) -> Iterator[str]:
+    """Yield the URL of a server that responds to each request with these bytes, and then ends the connection."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while head := b"".join(iter(self.rfile.readline, b"\r\n")):
+                self.rfile.read(int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]))
+                self.wfile.write(reply)
+                if ends:
+                    break
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+_BODY = b'[{"id":1,"result":"0x1"}]'
+_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(_BODY), _BODY)
+
+
+@pytest.mark.parametrize(
+    "interim",
+    [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"],
+)
+def test_interim_responses_come_before_the_response(interim: bytes) -> None:
+    with raw(interim * (1 + secrets.randbelow(3)) + _RESPONSE) as url:
+        connection = _connection(url, Flows())
+
+        assert [connection.batch([BLOCK]) for _ in range(3)] == [["0x1"]] * 3
+
+
+def test_interim_responses_without_end_are_a_fault() -> None:
+    with (
+        raw(b"HTTP/1.1 100 Continue\r\n\r\n" * 100) as url,
+        pytest.raises(HttpFault, match="no final response"),
+    ):
+        _connection(url, Flows()).batch([BLOCK])
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_a_body_without_a_length_ends_with_the_connection(version: bytes) -> None:
+    with raw(b"HTTP/%s 200 OK\r\n\r\n%s" % (version, _BODY), ends=True) as url:
+        connection = _connection(url, Flows())
+
+        assert [connection.batch([BLOCK]) for _ in range(3)] == [["0x1"]] * 3
+
+
+def test_a_body_without_a_length_that_is_cut_off_is_no_response() -> None:
+    with (
+        raw(b"HTTP/1.1 200 OK\r\n\r\n" + _BODY[: secrets.randbelow(len(_BODY))], ends=True) as url,
+        pytest.raises(NodeFault, match="cut off"),
+    ):
+        _connection(url, Flows()).batch([BLOCK])

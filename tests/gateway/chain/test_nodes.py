@@ -92,7 +92,7 @@ class TestBatches:
     def test_an_expected_error_is_returned_as_the_result_of_its_call(self) -> None:
         def behave(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
             fields = {"code": 3, "message": "execution reverted", "data": "0x01"}
-            return reply([{"id": 0, "result": "0x1"}, {"id": 1, "error": fields}])
+            return reply([{"id": 1, "result": "0x1"}, {"id": 2, "error": fields}])
 
         with running(behave) as node:
             replies = _ask(_nodes(node.url), _ONE * 2)

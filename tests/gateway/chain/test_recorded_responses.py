@@ -66,7 +66,7 @@ _OBJECTS = [
 def _read(method: str, answer: dict[str, Any], read: Callable[[Any], Any] | None = None) -> Any:
     call = Call(method, [], read or _READERS[method], accepts=node_errors.is_call_error, max_bytes=2**20)
     response = BatchResponse([call])
-    response.take(json.dumps([{**answer, "id": 0}]).encode())
+    response.take(json.dumps([{**answer, "id": 1}]).encode())
     (value,) = response.values()
     return value
 

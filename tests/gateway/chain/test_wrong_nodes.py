@@ -331,7 +331,7 @@ class TestBatchLimits:
             (
                 100,
                 lambda _: reply(
-                    [{"id": 0, "error": {"code": -32600, "message": "batch limit 100 exceeded"}}]
+                    [{"id": 1, "error": {"code": -32600, "message": "batch limit 100 exceeded"}}]
                 ),
             ),
             (50, lambda _: reply({"id": None, "error": {"code": -32600, "message": "batch too large"}})),

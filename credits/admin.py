@@ -63,6 +63,7 @@ columns.describe(
         EntrySource.PAYOUT_CLAWBACK: "Payment refunded",
         EntrySource.STAFF_ADJUSTMENT: "Adjusted by staff",
         EntrySource.CREDIT_EXPIRY: "Expired",
+        EntrySource.FIRST_CREDITS: "First credits of a new profile",
         EntrySource.DEBT_TRANSFER: "Debt of an earlier account",
     }
 )

@@ -15,5 +15,5 @@ class SponsorsConfig(AppConfig):
         from users.services import bans, deletion
 
         bans.at_ban("sponsors", self_service.freeze_of_banned)
-        causes.register("sponsors", rules=Sql.rules)
+        causes.register("sponsors", caused=Sql.caused, rules=Sql.rules)
         deletion.register("sponsors", deletion.AppDeletion(erase=self_service.forget))

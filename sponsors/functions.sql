@@ -42,13 +42,15 @@ BEGIN
     RETURN refusal;
 END $$;
 
--- The calls of `sponsors_pay`, each with its policy and its sponsor's account.
+-- The calls of `sponsors_pay`, each with its policy and its sponsor's account. `sponsor_credits`, and with it
+-- `call_credits`, include the first credits of a new profile.
 CREATE OR REPLACE FUNCTION sponsors_requests(calls jsonb) RETURNS TABLE (
     place integer, hold_id bigint, user_id bigint, key text, now timestamptz, version bigint, sponsor_credits bigint,
     is_quoted boolean, voucher text, signer text, policy_id bigint, number integer, call_credits bigint,
     sponsor_id bigint, account_id bigint
 ) LANGUAGE sql STABLE AS $$
-    SELECT request.*, version.policy_id, version.number, version.call_credits, policy.sponsor_id, account.id
+    SELECT request.*, version.policy_id, version.number, version.call_credits + coalesce(version.first_credits, 0),
+           policy.sponsor_id, account.id
     FROM jsonb_to_recordset(calls) AS request (
         place integer, hold_id bigint, user_id bigint, key text, now timestamptz, version bigint,
         sponsor_credits bigint, is_quoted boolean, voucher text, signer text
@@ -133,10 +135,14 @@ $$;
 CREATE OR REPLACE FUNCTION sponsors_hold(calls jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     WITH call AS (
-        SELECT * FROM sponsors_requests(calls)
+        SELECT request.*,
+               CASE WHEN request.sponsor_credits > terms.first_credits THEN terms.first_credits ELSE 0 END AS first_credits
+        FROM sponsors_requests(calls) AS request JOIN sponsors_policyversion AS terms ON terms.id = request.version
     ), placed AS (
         INSERT INTO credits_hold (account_id, key, amount, status)
-        SELECT account_id, 'sponsored:' || key, sponsor_credits, 'HELD' FROM call
+        SELECT account_id, 'sponsored:' || key, sponsor_credits - first_credits, 'HELD' FROM call
+        UNION ALL
+        SELECT account_id, 'first:' || key, first_credits, 'HELD' FROM call WHERE first_credits > 0
         RETURNING id, account_id, key, amount
     ), paid AS (
         INSERT INTO sponsors_sponsoredcall (
@@ -144,6 +150,10 @@ BEGIN
         )
         SELECT call.hold_id, placed.id, call.version, call.user_id, call.sponsor_credits, 1, call.now
         FROM call JOIN placed ON placed.key = 'sponsored:' || call.key RETURNING id, hold_id
+    ), gifts AS (
+        INSERT INTO sponsors_firstcredits (call_id, hold_id)
+        SELECT paid.id, placed.id
+        FROM call JOIN paid ON paid.hold_id = call.hold_id JOIN placed ON placed.key = 'first:' || call.key
     ), vouched AS (
         INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
         SELECT call.sponsor_id, call.voucher, call.signer, paid.id
@@ -277,9 +287,12 @@ END $$;
 CREATE OR REPLACE FUNCTION sponsors_recount(holds bigint[]) RETURNS void LANGUAGE sql AS $$
     WITH wanted AS (
         SELECT call.id, call.version_id, call.user_id, call.accepted_at, call.counted_credits, call.counted_calls,
-               coalesce(CASE hold.status WHEN 'HELD' THEN hold.amount ELSE hold.captured_amount END, 0) AS credits,
-               CASE WHEN hold.status IN ('HELD', 'CAPTURED') THEN 1 ELSE 0 END AS calls
+               coalesce(CASE hold.status WHEN 'HELD' THEN hold.amount ELSE hold.captured_amount END, 0)
+                   + coalesce(CASE gift.status WHEN 'HELD' THEN gift.amount ELSE gift.captured_amount END, 0) AS credits,
+               CASE WHEN hold.status IN ('HELD', 'CAPTURED') OR gift.status IN ('HELD', 'CAPTURED') THEN 1 ELSE 0 END AS calls
         FROM sponsors_sponsoredcall AS call LEFT JOIN credits_hold AS hold ON hold.id = call.sponsor_hold_id
+        LEFT JOIN sponsors_firstcredits AS first_credits ON first_credits.call_id = call.id
+        LEFT JOIN credits_hold AS gift ON gift.id = first_credits.hold_id
         WHERE call.hold_id = ANY(holds)
     ), kept AS (
         UPDATE sponsors_sponsoredcall AS call SET counted_credits = wanted.credits, counted_calls = wanted.calls
@@ -314,7 +327,10 @@ CREATE OR REPLACE FUNCTION sponsors_withdraw(holds bigint[]) RETURNS void LANGUA
 DECLARE
     of_sponsors bigint[];
 BEGIN
-    SELECT array_agg(sponsor_hold_id) INTO of_sponsors FROM sponsors_sponsoredcall WHERE hold_id = ANY(holds);
+    SELECT array_agg(of_sponsor) INTO of_sponsors
+    FROM sponsors_sponsoredcall AS call LEFT JOIN sponsors_firstcredits AS first_credits ON first_credits.call_id = call.id,
+         unnest(ARRAY[call.sponsor_hold_id, first_credits.hold_id]) AS of_sponsor
+    WHERE call.hold_id = ANY(holds) AND of_sponsor IS NOT NULL;
     IF of_sponsors IS NULL THEN
         RETURN;
     END IF;
@@ -322,6 +338,7 @@ BEGIN
     WHERE id IN (SELECT account_id FROM credits_hold WHERE id = ANY(of_sponsors)) ORDER BY id FOR NO KEY UPDATE;
     PERFORM credits_withdraw_holds(of_sponsors);
     PERFORM sponsors_recount(holds);
+    DELETE FROM sponsors_firstcredits WHERE hold_id = ANY(of_sponsors);
     DELETE FROM sponsors_usedvoucher
     WHERE call_id IN (SELECT id FROM sponsors_sponsoredcall WHERE hold_id = ANY(holds));
     DELETE FROM sponsors_sponsoredcall WHERE hold_id = ANY(holds);

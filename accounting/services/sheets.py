@@ -80,6 +80,7 @@ def liability(figures: Figures, stored: Mapping[str, int]) -> Sheet:
 
 _TAKEN = (
     ("used by calls", EntrySource.RELAY_TRANSACTION),
+    ("first credits of profiles", EntrySource.FIRST_CREDITS),
     ("clawbacks", EntrySource.PAYOUT_CLAWBACK),
     ("reversed earnings", EntrySource.EARNING_REVERSAL),
     ("adjustments", EntrySource.STAFF_ADJUSTMENT),

@@ -98,6 +98,8 @@ class EntrySource(models.TextChoices):
     PAYOUT_CLAWBACK = "PAYOUT_CLAWBACK"
     STAFF_ADJUSTMENT = "STAFF_ADJUSTMENT"
     CREDIT_EXPIRY = "CREDIT_EXPIRY"
+    # The first credits of a new profile, which leave its sponsor's account: a pair of entries.
+    FIRST_CREDITS = "FIRST_CREDITS"
     # The debt of a deleted account, which the next account of the same profile takes over: a pair of entries.
     DEBT_TRANSFER = "DEBT_TRANSFER"
 

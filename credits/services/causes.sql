@@ -18,8 +18,8 @@ ORDER BY 1, 4
 -- name: caused
 -- The entries of captured holds and of those that were captured before they were reopened, of expired lots, of debts
 -- that moved, and of adjustments. An expiry and a debt are caused by other entries, so those must fit each other.
-SELECT 'RELAY_TRANSACTION', 'hold:' || hold.id || coalesce(':' || nullif(hold.reopenings, 0), ''), hold.account_id,
-       -hold.captured_amount
+SELECT CASE WHEN hold.key LIKE 'first:%' THEN 'FIRST_CREDITS' ELSE 'RELAY_TRANSACTION' END,
+       'hold:' || hold.id || coalesce(':' || nullif(hold.reopenings, 0), ''), hold.account_id, -hold.captured_amount
 FROM credits_hold AS hold WHERE hold.status = 'CAPTURED'
 UNION ALL
 SELECT pair.*
@@ -28,7 +28,7 @@ CROSS JOIN LATERAL generate_series(0, hold.reopenings - 1) AS earlier
 JOIN credits_entry AS charge
     ON charge.key = 'hold:' || hold.id || coalesce(':' || nullif(earlier, 0), '') AND charge.amount < 0
 CROSS JOIN LATERAL (VALUES
-    ('RELAY_TRANSACTION', charge.key, hold.account_id, charge.amount),
+    (CASE WHEN hold.key LIKE 'first:%' THEN 'FIRST_CREDITS' ELSE 'RELAY_TRANSACTION' END, charge.key, hold.account_id, charge.amount),
     ('RELAY_REVERSAL', 'reversal:' || charge.key, hold.account_id, -charge.amount)
 ) AS pair
 WHERE hold.reopenings > 0

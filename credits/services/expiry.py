@@ -1,5 +1,6 @@
 """
 Given credits expire if staff have set a rule. Expiry is announced 14 days before; paid and held credits never expire.
+First credits expire by the terms under which they were given, with or without a rule.
 
 Lots are computed from an account's entries without a lock, and an expiry is posted only if the account has not changed
 since. If it has, the next run posts the expiry.
@@ -11,6 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from credits.lots import EXPIRY, PAID_SOURCES, Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot, ExpiryRule
@@ -81,8 +83,8 @@ def expiring_of(*, user: User, now: datetime) -> list[ExpiringCredits]:
     announced = ExpiringLot.objects.filter(entry__account__user=user, expires_at__gt=now).order_by(
         "expires_at", "entry_id"
     )
-    rows = list(announced.values_list("entry__account", "entry_id", "expires_at"))
-    if not rows or lifetime(now=now) is None:
+    rows = list(_in_force(announced, now).values_list("entry__account", "entry_id", "expires_at"))
+    if not rows:
         return []
     [(_, lots)] = _lots([rows[0][0]])
     found = [(lots.lot_of(entry_id), expires_at) for _, entry_id, expires_at in rows]
@@ -95,15 +97,18 @@ def expiring_of(*, user: User, now: datetime) -> list[ExpiringCredits]:
 
 def expire(*, now: datetime) -> int:
     """Post the expiry of each lot's remaining credits when their announced time is over; return how many entries."""
-    if lifetime(now=now) is None:
-        return 0
-    over = ExpiringLot.objects.filter(expires_at__lte=now, entry__account__balance__gt=0)
+    over = _in_force(ExpiringLot.objects.filter(expires_at__lte=now, entry__account__balance__gt=0), now)
     account_ids = over.values_list("entry__account", flat=True).distinct().order_by("entry__account")
     return sum(_expire(batch, now) for batch in _batches(list(account_ids)))
 
 
+def _in_force(lots: QuerySet[ExpiringLot], now: datetime) -> QuerySet[ExpiringLot]:
+    """Without a rule, only first credits expire."""
+    return lots.filter(entry__source=EntrySource.FIRST_CREDITS) if lifetime(now=now) is None else lots
+
+
 def _expire(account_ids: list[int], now: datetime) -> int:
-    over = ExpiringLot.objects.filter(expires_at__lte=now, entry__account__in=account_ids)
+    over = _in_force(ExpiringLot.objects.filter(expires_at__lte=now, entry__account__in=account_ids), now)
     due = set(over.values_list("entry_id", flat=True))
     accounts = CreditAccount.objects.in_bulk(account_ids)
     times = _times_expired(account_ids)

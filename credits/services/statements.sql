@@ -67,7 +67,7 @@ RETURNING id
 
 -- name: close_holds
 -- Close the open holds: capture those with a cost and release the others; charge the accounts, reduce the held
--- credits, post the entries. A charge never exceeds its hold. A hold references its entry before the entry exists (a
+-- credits, post the entries. A charge never exceeds its hold. Holds of first credits have their own source. A hold references its entry before the entry exists (a
 -- CHECK requires it); the foreign key is verified at commit.
 WITH due AS (
     SELECT hold.id, least(wanted.cost, hold.amount) AS cost
@@ -83,7 +83,7 @@ WITH due AS (
     SET status = CASE WHEN cost > 0 THEN 'CAPTURED' ELSE 'RELEASED' END, captured_amount = nullif(cost, 0),
         entry_id = numbered.entry_id, closed_at = statement_timestamp()
     FROM numbered WHERE hold.id = numbered.id AND hold.status = 'HELD'
-    RETURNING hold.id, hold.account_id, hold.amount, numbered.cost, hold.entry_id,
+    RETURNING hold.id, hold.account_id, hold.amount, numbered.cost, hold.entry_id, hold.key LIKE 'first:%%' AS is_first,
               'hold:' || hold.id || coalesce(':' || nullif(hold.reopenings, 0), '') AS key
 ), totals AS (
     SELECT account_id, sum(amount)::bigint AS amount, sum(cost)::bigint AS cost, count(entry_id) AS entries,
@@ -102,7 +102,7 @@ WITH due AS (
 ), posted AS (
     INSERT INTO credits_entry
         (id, account_id, amount, source, key, balance_before, balance_after, account_version, reason)
-    SELECT entry_id, account_id, -closed.cost, %(source)s, closed.key,
+    SELECT entry_id, account_id, -closed.cost, CASE WHEN is_first THEN 'FIRST_CREDITS' ELSE %(source)s END, closed.key,
            balance - sum(closed.cost) OVER so_far + closed.cost, balance - sum(closed.cost) OVER so_far,
            version + row_number() OVER so_far, ''
     FROM closed JOIN locked ON locked.id = closed.account_id

@@ -40,6 +40,7 @@ from signer.deployments import addresses_of
 from sponsors.models import Sponsor, SponsoredCall
 from sponsors.rules.policies import DAY_SECONDS, period_of
 from sponsors.rules.vouchers import SignedVoucher
+from sponsors.services import first_credits
 from sponsors.services.paying import SponsorChoice
 from users.models import User
 from users.services.profiles import user_of_profile
@@ -122,6 +123,7 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
     def store(user: User, hold_id: int | None) -> None:
         if hold_id is not None:
             _require_place_of_origin(sponsor, request, hold_id, now)
+            first_credits.promise(profile=wanted.addresses.profile, hold_id=hold_id)
         row, is_new = ProfileCreation.objects.get_or_create(
             sponsor=sponsor,
             request_key=request.row_key,

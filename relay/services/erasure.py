@@ -61,6 +61,8 @@ def erase(user: User) -> None:
     Loss.objects.filter(key__in=holds.values("key")).update(key=Subquery(same_key.values(erased=_ERASED_KEY)))
     of_sponsors = CreditHold.objects.filter(sponsors__hold__in=holds)
     of_sponsors.update(key=Concat(Value("sponsored:"), _ERASED_KEY))
+    gifts = CreditHold.objects.filter(first_credits__call__hold__in=holds)
+    gifts.update(key=Concat(Value("first:"), _ERASED_KEY))
     holds.update(key=_ERASED_KEY)
 
 

@@ -113,6 +113,12 @@ class TermsSerializer(serializers.Serializer[Any]):
     campaignCredits = serializers.IntegerField(source="campaign_credits", allow_null=True)
     campaignCalls = serializers.IntegerField(source="campaign_calls", allow_null=True)
     originCalls = serializers.IntegerField(source="origin_calls", allow_null=True)
+    firstCredits = serializers.IntegerField(
+        source="first_credits", allow_null=True, help_text="What each new profile gets."
+    )
+    firstDays = serializers.IntegerField(
+        source="first_days", allow_null=True, help_text="After how many days first credits expire."
+    )
 
     def get_listedProfiles(self, terms: Any) -> int:  # noqa: N802 (the name on the wire)
         return len(terms.listed)

@@ -31,7 +31,7 @@ from sponsors.api.access import FAULTS, SponsorViewSet
 from sponsors.api.figures import PoliciesSerializer, policies_body
 from sponsors.api.simulator import ContractField
 from sponsors.errors import StaffDecide, TermsRefused
-from sponsors.models import Policy, ProfileRule, Purpose, Sponsor, VoucherSigner
+from sponsors.models import MOST_FIRST_DAYS, Policy, ProfileRule, Purpose, Sponsor, VoucherSigner
 from sponsors.rules.functions import MOST_FUNCTIONS, NotAFunction, selectors_of
 from sponsors.rules.rights import Right
 from sponsors.services import self_service
@@ -145,6 +145,15 @@ class TermsRequestSerializer(BodySerializer):
     campaignCredits = _credits("Maximum credits in total.")
     campaignCalls = _credits("Maximum calls or new profiles in total.")
     originCalls = _credits("For new profiles: the maximum for one `origin` in a UTC day.")
+    firstCredits = _credits("For new profiles: credits of the sponsor that each gets when it exists.")
+    firstDays = StrictIntegerField(
+        min_value=1,
+        max_value=MOST_FIRST_DAYS,
+        required=False,
+        default=None,
+        allow_null=True,
+        help_text="After how many days first credits expire.",
+    )
 
     @classmethod
     def terms_in(cls, data: Any) -> dict[str, Any]:
@@ -171,6 +180,8 @@ _FIELDS = {
     "campaignCredits": "campaign_credits",
     "campaignCalls": "campaign_calls",
     "originCalls": "origin_calls",
+    "firstCredits": "first_credits",
+    "firstDays": "first_days",
 }
 
 

@@ -1,9 +1,11 @@
 """Sponsors: members and keys, policies and their usage."""
 
+from sponsors.models.first_credits import FirstCredits
 from sponsors.models.members import ApiKey, BudgetUse, Member, MemberSession, Sponsor
 from sponsors.models.policies import (
     FOLLOWS,
     FUNCTIONS,
+    MOST_FIRST_DAYS,
     PROFILE,
     Policy,
     PolicyVersion,
@@ -22,9 +24,11 @@ from sponsors.models.policies import (
 __all__ = [
     "FOLLOWS",
     "FUNCTIONS",
+    "MOST_FIRST_DAYS",
     "PROFILE",
     "ApiKey",
     "BudgetUse",
+    "FirstCredits",
     "Member",
     "MemberSession",
     "Policy",

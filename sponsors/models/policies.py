@@ -18,7 +18,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from gateway.chain.config import chains
+from gateway.chain.config import chains, home
 from gateway.common import sql_functions
 from gateway.common.fields import AddressField, HashField, Uint256Field, checksum
 from gateway.common.models import APPEND_ONLY
@@ -75,6 +75,8 @@ class Purpose(models.TextChoices):
     PROFILES = "profiles", "New profiles that the sponsor's server requests"
 
 
+# First credits always expire.
+MOST_FIRST_DAYS = 365
 # Who a new profile is, the chain and the service do not know yet.
 OF_NEW_PROFILES = (ProfileRule.ALL, ProfileRule.VOUCHED, ProfileRule.VERIFIED)
 
@@ -152,6 +154,13 @@ class PolicyVersion(models.Model):
     campaign_credits = _limit("Maximum credits in total.")
     campaign_calls = _limit("Maximum calls or new profiles in total.")
     origin_calls = _limit("For new profiles: the maximum for one origin in a UTC day.")
+    first_credits = _limit("For new profiles: credits of the sponsor that each gets when it exists.")
+    first_days = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_FIRST_DAYS)],
+        help_text="For first credits: after how many days they expire.",
+    )
     # The owner who wrote the terms within the sponsor's budget. Null for terms that staff have approved.
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, editable=False, related_name="+", db_index=False
@@ -211,6 +220,18 @@ class PolicyVersion(models.Model):
                 condition=Q(origin_calls__isnull=True) | Q(purpose=Purpose.PROFILES, origin_calls__gte=1),
                 name="sponsors_policyversion_origin",
             ),
+            models.CheckConstraint(
+                condition=Q(first_credits__isnull=True, first_days__isnull=True)
+                | Q(
+                    purpose=Purpose.PROFILES,
+                    first_credits__isnull=False,
+                    first_credits__gte=1,
+                    first_days__isnull=False,
+                    first_days__gte=1,
+                    first_days__lte=MOST_FIRST_DAYS,
+                ),
+                name="sponsors_policyversion_first",
+            ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
@@ -239,6 +260,7 @@ class PolicyVersion(models.Model):
             self._clean_for_profiles()
         elif self.origin_calls is not None:
             raise ValidationError({"origin_calls": "Only a policy for new profiles counts origins."})
+        self._clean_first_credits()
         try:
             self.targets = [_target(**each) for each in self.targets or ()]
         except (TypeError, ValueError) as error:
@@ -253,6 +275,15 @@ class PolicyVersion(models.Model):
             raise ValidationError({"share_percent": "A new profile has no credits; pay the whole cost."})
         if self.targets:
             raise ValidationError({"targets": "A policy for new profiles has no targets."})
+
+    def _clean_first_credits(self) -> None:
+        if (self.first_credits is None) != (self.first_days is None):
+            raise ValidationError({"first_days": "First credits have both a number and days."})
+        if self.first_credits is None:
+            return
+        if self.purpose != Purpose.PROFILES or self.chain_id not in {None, home().id}:
+            detail = "Only a policy for new profiles on the home chain gives first credits."
+            raise ValidationError({"first_credits": detail})
 
 
 def _target(contract: str, functions: Sequence[str] = ()) -> dict[str, Any]:

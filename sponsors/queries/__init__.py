@@ -146,6 +146,7 @@ def _version(text: str) -> PolicyVersion:
         starts_at=_time(row["starts_at"]),
         ends_at=_time(row["ends_at"]),
         share_percent=row["share_percent"],
+        first_credits=row["first_credits"] or 0,
     )
 
 

@@ -8,7 +8,8 @@ from sponsors.rules.refusals import Case, Refusal
 
 
 def _call(case: Case) -> Refusal | None:
-    return _bounded(case, errors.CallLimit, "a call", case.version.limits.call, used=0)
+    of_call = case._replace(part=case.part - case.version.first_credits)
+    return _bounded(of_call, errors.CallLimit, "a call", case.version.limits.call, used=0)
 
 
 def _voucher(case: Case) -> Refusal | None:

@@ -41,7 +41,7 @@ class PolicyRefusal:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """
-    Which version pays, and how much of the call each side pays at most, in credits.
+    Which version pays, and how much each side pays at most, in credits. The sponsor's include first credits.
 
     `refusals` are those of the policies before the one that pays, or of all policies if none pays. With a `question`,
     nothing is decided until the facts contain its response.
@@ -73,15 +73,16 @@ def decide(versions: Sequence[PolicyVersion], facts: Facts, usage: UsageByVersio
     refusals: list[PolicyRefusal] = []
     for version in versions:
         part = sponsor_part(facts.credits, share_percent=version.share_percent)
+        whole = part + version.first_credits
         used = usage.get(version.version_id, NOTHING_USED)
-        outcome = check(Case(version, facts, used, part))
+        outcome = check(Case(version, facts, used, whole))
         if isinstance(outcome, PolicyRefusal):
             refusals.append(outcome)
             continue
         pays = outcome is None
         return Decision(
             paid_by=version if pays else None,
-            sponsor_credits=part if pays else 0,
+            sponsor_credits=whole if pays else 0,
             user_credits=facts.credits - (part if pays else 0),
             refusals=tuple(refusals),
             question=outcome,

@@ -148,6 +148,8 @@ class PolicyVersion:
     starts_at: datetime | None = None
     ends_at: datetime | None = None
     share_percent: int = 100
+    # What a new profile gets besides its deployment, in credits of the sponsor.
+    first_credits: int = 0
 
     def __post_init__(self) -> None:
         is_whole = 1 <= self.share_percent <= 100

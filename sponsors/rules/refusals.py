@@ -10,7 +10,11 @@ from sponsors.rules.policies import Facts, PolicyVersion, Usage
 
 
 class Case(NamedTuple):
-    """One call checked against one version of a policy; `part` is the most that the sponsor would pay, in credits."""
+    """
+    One call checked against one version of a policy; `part` is the most that the sponsor would pay, in credits.
+
+    It includes first credits. Only the limit of a call leaves them out.
+    """
 
     version: PolicyVersion
     facts: Facts

@@ -1,3 +1,19 @@
+-- name: caused
+-- The entries of new profiles whose first credits left their sponsors' accounts, and those that were taken back when the
+-- hold was reopened. The sponsors' own entries are those of the holds.
+SELECT side.*
+FROM sponsors_firstcredits AS given
+JOIN sponsors_sponsoredcall AS call ON call.id = given.call_id
+JOIN credits_account AS account ON account.user_id = call.user_id
+JOIN credits_hold AS hold ON hold.id = given.hold_id
+JOIN credits_entry AS charge ON charge.account_id = hold.account_id AND charge.source = 'FIRST_CREDITS'
+    AND split_part(charge.key, ':', 2) = hold.id::text
+CROSS JOIN LATERAL (VALUES
+    ('FIRST_CREDITS', 'first:' || charge.key, account.id, -charge.amount),
+    ('RELAY_REVERSAL', 'reversal:first:' || charge.key, account.id, charge.amount)
+) AS side (source, key, account_id, amount)
+WHERE side.source = 'FIRST_CREDITS' OR charge.id IS DISTINCT FROM hold.entry_id
+
 -- name: rules
 -- The rules of sponsors' terms, usage, vouchers and members that a row breaks.
 WITH version AS (
@@ -8,7 +24,8 @@ WITH version AS (
                || CASE WHEN (purpose, window_calls, campaign_calls, origin_calls, chain_id) IS DISTINCT FROM ('calls', NULL, NULL, NULL, NULL)
                       THEN concat_ws('/', ' ' || purpose, coalesce(window_calls::text, '-'), coalesce(campaign_calls::text, '-'),
                                      coalesce(origin_calls::text, '-'), coalesce(chain_id::text, '-'))
-                      ELSE '' END AS limits,
+                      ELSE '' END
+               || coalesce(' first ' || first_credits || '/' || first_days, '') AS limits,
            created_by_id
     FROM sponsors_policyversion
 ), written AS (
@@ -57,7 +74,8 @@ FROM version LEFT JOIN (
                       THEN concat_ws('/', ' ' || coalesce(terms ->> 'purpose', 'calls'),
                                      coalesce(terms ->> 'window_calls', '-'), coalesce(terms ->> 'campaign_calls', '-'),
                                      coalesce(terms ->> 'origin_calls', '-'), coalesce(terms ->> 'chain_id', '-'))
-                      ELSE '' END AS limits
+                      ELSE '' END
+               || coalesce(' first ' || (terms ->> 'first_credits') || '/' || (terms ->> 'first_days'), '') AS limits
     FROM approved WHERE kind = 'add_policy_version'
 ) AS approval ON approval.made_id = version.id::text
 WHERE version.created_by_id IS NULL
@@ -126,10 +144,12 @@ UNION ALL
 SELECT 'a call counts what its hold takes', call.counted_credits || ' in ' || call.counted_calls,
        part.credits || ' in ' || part.calls, jsonb_build_object('sponsored call', call.id::text)
 FROM sponsors_sponsoredcall AS call
-JOIN credits_hold AS hold ON hold.id = call.sponsor_hold_id
 CROSS JOIN LATERAL (
-    SELECT CASE hold.status WHEN 'HELD' THEN hold.amount WHEN 'CAPTURED' THEN hold.captured_amount ELSE 0 END AS credits,
-           CASE WHEN hold.status = 'RELEASED' THEN 0 ELSE 1 END AS calls
+    SELECT sum(CASE hold.status WHEN 'HELD' THEN hold.amount WHEN 'CAPTURED' THEN hold.captured_amount ELSE 0 END) AS credits,
+           max(CASE WHEN hold.status = 'RELEASED' THEN 0 ELSE 1 END) AS calls
+    FROM credits_hold AS hold
+    WHERE hold.id = call.sponsor_hold_id
+       OR hold.id = (SELECT hold_id FROM sponsors_firstcredits AS given WHERE given.call_id = call.id)
 ) AS part
 WHERE (call.counted_credits, call.counted_calls) <> (part.credits, part.calls)
 UNION ALL
@@ -139,8 +159,24 @@ FROM sponsors_sponsoredcall AS call
 JOIN sponsors_policyversion AS terms ON terms.id = call.version_id
 JOIN sponsors_policy AS policy ON policy.id = terms.policy_id
 JOIN credits_account AS account ON account.sponsor_id = policy.sponsor_id
-JOIN credits_hold AS hold ON hold.id = call.sponsor_hold_id
+LEFT JOIN sponsors_firstcredits AS given ON given.call_id = call.id
+JOIN credits_hold AS hold ON hold.id IN (call.sponsor_hold_id, given.hold_id)
 WHERE hold.account_id <> account.id
+UNION ALL
+SELECT 'a hold of first credits is that of a new profile under terms that give them', hold.amount::text,
+       coalesce(terms.first_credits::text, 'nothing'), jsonb_build_object('hold', hold.id::text)
+FROM credits_hold AS hold
+LEFT JOIN sponsors_firstcredits AS given ON given.hold_id = hold.id
+LEFT JOIN sponsors_sponsoredcall AS call ON call.id = given.call_id
+LEFT JOIN sponsors_policyversion AS terms ON terms.id = call.version_id
+WHERE (hold.key LIKE 'first:%' OR given.id IS NOT NULL)
+  AND (hold.key NOT LIKE 'first:%' OR hold.amount IS DISTINCT FROM terms.first_credits)
+UNION ALL
+SELECT 'first credits are given to a profile that gets them once', 'nothing', 'its digest',
+       jsonb_build_object('hold', hold.id::text)
+FROM sponsors_firstcredits AS given
+JOIN credits_hold AS hold ON hold.id = given.hold_id AND hold.status = 'CAPTURED'
+WHERE given.digest IS NULL
 UNION ALL
 SELECT 'a voucher is used by a call of its sponsor', coalesce(used.signer, 'nothing'),
        CASE terms.profiles WHEN 'vouched' THEN 'a voucher of a signer of the sponsor' ELSE 'nothing' END,

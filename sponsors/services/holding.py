@@ -4,14 +4,25 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from gateway.common import db
+from gateway.common.statements import Statements
 from sponsors.rules.policies import sponsor_part
 
 
+class _Sql(Statements, file=__file__):
+    shares: str
+
+
 class Share(NamedTuple):
-    """The sponsor's hold of a call, and the sponsor's part of the call's cost in percent."""
+    """The sponsor's hold of a call, its part of the call's cost in percent, and its hold of first credits, if any."""
 
     hold_id: int
     percent: int
+    first_hold_id: int | None = None
+
+    @property
+    def hold_ids(self) -> list[int]:
+        """All holds of the sponsor for this call."""
+        return [self.hold_id] if self.first_hold_id is None else [self.hold_id, self.first_hold_id]
 
 
 def divided(costs: Mapping[int, int], shares: Mapping[int, Share]) -> dict[int, int]:
@@ -36,12 +47,5 @@ def withdraw(*, hold_ids: Collection[int]) -> None:
 
 def shares_of(*, hold_ids: Collection[int]) -> dict[int, Share]:
     """Return the sponsor's share of each sponsored call, by the id of the user's hold."""
-    rows = db.all_rows(_SHARES, {"holds": list(hold_ids)})
+    rows = db.all_rows(_Sql.shares, {"holds": list(hold_ids)})
     return {hold_id: Share(*share) for hold_id, *share in rows}
-
-
-_SHARES = """
-SELECT call.hold_id, call.sponsor_hold_id, version.share_percent
-FROM sponsors_sponsoredcall AS call JOIN sponsors_policyversion AS version ON version.id = call.version_id
-WHERE call.hold_id = ANY(%(holds)s::bigint[])
-"""

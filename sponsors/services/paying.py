@@ -143,7 +143,7 @@ def payer_of(
         version.policy,
         version.version_id,
         version.share_percent,
-        decision.sponsor_credits,
+        decision.sponsor_credits - version.first_credits,
         reference,
     )
 

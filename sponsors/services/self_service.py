@@ -147,6 +147,8 @@ def _summary(version: PolicyVersion) -> str:
     numbers = [version.window_calls, version.campaign_calls, version.origin_calls, version.chain_id]
     if version.purpose != Purpose.CALLS or any(numbers):
         limits += " " + _joined([version.purpose, *numbers])
+    if version.first_credits:
+        limits += f" first {version.first_credits}/{version.first_days}"
     return " ".join(["policy", str(version.policy_id), *map(str, values[:3]), limits])
 
 

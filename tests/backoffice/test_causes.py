@@ -45,6 +45,7 @@ _KEYS = {
     EntrySource.PAYOUT_CLAWBACK: "stripe:invoice:in_{random}:clawback:1",
     EntrySource.STAFF_ADJUSTMENT: "approval:{number}",
     EntrySource.CREDIT_EXPIRY: "expiry:{entry}:0",
+    EntrySource.FIRST_CREDITS: "first:hold:{hold}",
     EntrySource.DEBT_TRANSFER: "debt:{account}:2:from",
 }
 

@@ -50,6 +50,7 @@ def test_generated_users_have_weeks_of_consistent_history_in_all_states(
         EntrySource.CREDITS_BACK,
         EntrySource.CHECK_IN,
         EntrySource.CREDIT_EXPIRY,
+        EntrySource.FIRST_CREDITS,
         EntrySource.DEBT_TRANSFER,
     }
     assert sources >= set(EntrySource) - _PAID_ELSEWHERE - absent

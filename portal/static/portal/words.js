@@ -16,6 +16,7 @@ export const SOURCES = {
   EARNING_REVERSAL: t("Taken back by the ad network"),
   PAYOUT_CLAWBACK: t("Refund or dispute"),
   STAFF_ADJUSTMENT: t("Corrected by support"),
+  FIRST_CREDITS: t("First credits"),
   DEBT_TRANSFER: t("Owed by an earlier account"),
 };
 

@@ -42,9 +42,17 @@ UNION ALL
 SELECT 'a sponsor''s hold is open while its call is in progress', call.id, of_sponsor.id,
        (call.status IN @in_progress@)::integer, (of_sponsor.status = 'HELD')::integer
 FROM sponsors_sponsoredcall AS sponsored
-JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
+LEFT JOIN sponsors_firstcredits AS given ON given.call_id = sponsored.id
+JOIN credits_hold AS of_sponsor ON of_sponsor.id IN (sponsored.sponsor_hold_id, given.hold_id)
 JOIN relay_relaytransaction AS call ON call.hold_id = sponsored.hold_id
 WHERE (call.status IN @in_progress@) <> (of_sponsor.status = 'HELD')
+UNION ALL
+SELECT 'first credits are those of a profile that was deployed', call.id, gift.id, 0, gift.captured_amount
+FROM sponsors_firstcredits AS given
+JOIN sponsors_sponsoredcall AS sponsored ON sponsored.id = given.call_id
+JOIN credits_hold AS gift ON gift.id = given.hold_id AND gift.status = 'CAPTURED'
+JOIN relay_relaytransaction AS call ON call.hold_id = sponsored.hold_id
+WHERE NOT call.deploys_profile OR call.status NOT IN (@success@, @executed_externally@)
 UNION ALL
 SELECT 'a success was mined, and succeeded', id, attempt_id, 1, CASE WHEN succeeded THEN 1 ELSE 0 END
 FROM settled WHERE status = @success@ AND succeeded IS NOT TRUE

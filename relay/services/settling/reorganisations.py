@@ -26,7 +26,7 @@ from relay.models import SQL, Attempt, FinalBlock, RelayTransaction, ReversedSet
 from relay.services.fleet import losses, relayers
 from relay.services.sending import cancellation
 from rewards.services import cashback
-from sponsors.services import holding
+from sponsors.services import first_credits, holding
 
 logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
@@ -155,8 +155,10 @@ def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: da
     )
     # This locks the account, so rows of the channel that are read afterwards cannot change.
     shares = holding.shares_of(hold_ids=[call.hold_id])
-    reopened = holds.reopen(hold_ids=[call.hold_id, *(share.hold_id for share in shares.values())])
+    of_sponsor = [hold_id for share in shares.values() for hold_id in share.hold_ids]
+    reopened = holds.reopen(hold_ids=[call.hold_id, *of_sponsor])
     cashback.reverse(reopened=reopened)
+    first_credits.take_back(reopened=reopened)
     holding.recount(hold_ids=shares)
     logger.warning("%s is undone: %s was in block %s", call.status, carrier.transaction_hash, block.number)
     call.terminal_status, call.failure_code, call.failure_detail = _cancellation_of(call, now)

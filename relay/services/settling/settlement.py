@@ -33,7 +33,7 @@ from relay.pricing import credits_of
 from relay.services.fleet import losses
 from relay.services.settling import reorganisations, traces
 from rewards.services import cashback
-from sponsors.services import holding
+from sponsors.services import first_credits, holding
 
 logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
@@ -95,11 +95,16 @@ class _Settled(NamedTuple):
     """A call that this run settled; `seconds` is the time since its acceptance."""
 
     hold_id: int
+    user_id: int
     cost: int
     status: str
     sponsor_hold_id: int | None
     share_percent: int
     seconds: float
+    # The hold of a new profile's first credits, in how many days they expire, and how many are due now.
+    first_hold_id: int | None
+    first_days: int
+    first_credits: int
 
 
 def _outcome_of_failure(confirmed: Confirmed, cost: int, now: datetime) -> Outcome:
@@ -336,14 +341,26 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
 
 
 def _settle_credits(settled: Sequence[_Settled], now: datetime) -> None:
-    """Close the holds of these calls, and reward those that succeeded. Comes last: requests wait for the accounts."""
+    """
+    Close the holds of these calls, reward those that succeeded, and give new profiles their first credits.
+
+    Comes last: requests wait for the accounts.
+    """
     costs = {call.hold_id: call.cost for call in settled}
     shares = {
         call.hold_id: holding.Share(call.sponsor_hold_id, call.share_percent)
         for call in settled
         if call.sponsor_hold_id is not None
     }
-    closed = holds.close(costs=holding.divided(costs, shares))
+    firsts = {call.first_hold_id: call for call in settled if call.first_hold_id is not None}
+    gifts = {hold_id: call.first_credits for hold_id, call in firsts.items()}
+    closed = holds.close(costs=holding.divided(costs, shares) | gifts)
     succeeded = {call.hold_id for call in settled if call.status == _Status.SUCCESS}
     cashback.reward(closed=[hold for hold in closed if hold.hold_id in succeeded], now=now)
+    due = {
+        hold_id: first_credits.Due(call.user_id, call.first_credits, call.first_days)
+        for hold_id, call in firsts.items()
+        if call.first_credits
+    }
+    first_credits.give(closed=closed, due=due, now=now)
     holding.recount(hold_ids=shares)

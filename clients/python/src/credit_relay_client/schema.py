@@ -466,6 +466,7 @@ CreditSourceEnum: TypeAlias = Literal[
     "PAYOUT_CLAWBACK",
     "STAFF_ADJUSTMENT",
     "CREDIT_EXPIRY",
+    "FIRST_CREDITS",
     "DEBT_TRANSFER",
 ]
 
@@ -587,6 +588,7 @@ EntrySourceEnum: TypeAlias = Literal[
     "PAYOUT_CLAWBACK",
     "STAFF_ADJUSTMENT",
     "CREDIT_EXPIRY",
+    "FIRST_CREDITS",
     "DEBT_TRANSFER",
 ]
 
@@ -1709,6 +1711,8 @@ class Terms(TypedDict):
     campaignCredits: int | None
     campaignCalls: int | None
     originCalls: int | None
+    firstCredits: int | None
+    firstDays: int | None
 
 
 TermsProfilesEnum: TypeAlias = Literal[
@@ -1748,6 +1752,8 @@ class TermsRequestRequest(TypedDict):
     campaignCredits: NotRequired[int | None]
     campaignCalls: NotRequired[int | None]
     originCalls: NotRequired[int | None]
+    firstCredits: NotRequired[int | None]
+    firstDays: NotRequired[int | None]
 
 
 class Timeline(TypedDict):

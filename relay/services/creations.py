@@ -104,8 +104,8 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
     """
     Deploy the requested profile on the current chain at the sponsor's cost, and return the request's row.
 
-    A repeat returns the same row. It tries again after a deployment that failed or was never accepted. A profile that
-    exists already costs nothing.
+    A repeat returns the same row. It tries again after a deployment that failed or was never accepted, and after a
+    reorganisation has removed a profile that existed before. A profile that exists already costs nothing.
 
     Raises:
         CreationKeyUsed: the key names another profile.
@@ -116,7 +116,7 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
     earlier = _of_sponsor(sponsor).filter(request_key=request.row_key).first()
     if earlier is not None and earlier.body_hash != request.body_hash:
         raise CreationKeyUsed(f"The key was used for {earlier.profile_address}.")
-    if earlier is not None and (earlier.hold is None or _is_active(earlier)):
+    if earlier is not None and (_is_active(earlier) if earlier.hold else _is_there(earlier)):
         return earlier
     wanted = request.profile(sponsor)
 
@@ -191,6 +191,15 @@ def controllers_body(controllers: Iterable[Controller]) -> list[dict[str, str]]:
 def _is_active(row: ProfileCreation) -> bool:
     relayed = getattr(row.hold, "relay_transaction", None)
     return relayed is not None and relayed.status in relayed.ACTIVE
+
+
+def _is_there(row: ProfileCreation) -> bool:
+    """Return whether a profile that somebody else deployed still exists."""
+    profile = row.profile_address
+    state: ProfileState = get_chain_client().read_profile(
+        profile=profile, controller=profile, digest=bytes(32), signature=b""
+    )
+    return bool(state.profile_code)
 
 
 def register(*, sponsor: Sponsor, profile: str, now: datetime) -> ProfileCreation:

@@ -9,12 +9,9 @@ from typing import Any, cast
 from payments.errors import BillingRefused
 from payments.stripe import get_billing_client, set_billing_client
 from payments.stripe.client import BillingClient
+from tests.killing import ProcessKilled
 
 _IDS = ("invoice_id", "subscription_id", "customer_id", "payment_intent_id")
-
-
-class ProcessKilled(BaseException):
-    """The process is killed: no handler of ours catches this."""
 
 
 class FaultInjector:

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from eth_account import Account
 
+from devstack.rpc import Rpc
 from devstack.services.stack import Services
 from devstack.world.deployer import Call as WorldCall
+from devstack.world.world import World
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
@@ -21,10 +23,21 @@ from tests.fakes.pool import read_transaction
 GWEI = 10**9
 
 
-class Chain:
-    """The chain of the run. Blocks come only when a test mines."""
+class Place(Protocol):
+    """A development chain: its node, its id, and the contracts on it."""
 
-    def __init__(self, services: Services) -> None:
+    @property
+    def rpc(self) -> Rpc: ...
+    @property
+    def chain_id(self) -> int: ...
+    @property
+    def world(self) -> World: ...
+
+
+class Chain:
+    """The chain of the run, or another one. Blocks come only when a test mines."""
+
+    def __init__(self, services: Place) -> None:
         self._services = services
         self._rpc = services.rpc
 

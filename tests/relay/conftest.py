@@ -33,6 +33,8 @@ from signer.client import SignerClient
 from tests.factories import UserFactory
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.copies import Own, owning
+from tests.relay.far_chain import FarChain, running_far_chain, served
 from tests.relay.remote_signers import RemoteSigners, remote_signing
 from tests.relay.rows import everything
 from tests.relay.signing import sign_call
@@ -228,3 +230,23 @@ class Refused:
 def refused(chain: Chain) -> Refused:
     """Return what expects a refusal."""
     return Refused(chain)
+
+
+@pytest.fixture
+def own(services: Services, open_account: Callable[..., User]) -> Own:
+    """Return what deploys a profile at home, as a wallet does, and makes its owner, who has credits."""
+    return owning(services, open_account)
+
+
+@pytest.fixture(scope="module")
+def far_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FarChain]:
+    """Another real chain with the same contracts."""
+    with running_far_chain(tmp_path_factory.mktemp("far")) as running:
+        yield running
+
+
+@pytest.fixture
+def far(far_node: FarChain, settings: Settings, relayers: object) -> Iterator[FarChain]:
+    """Another real chain of the service, without any profile."""
+    with served(far_node, settings):
+        yield far_node

@@ -18,7 +18,8 @@ from payments.errors import BillingUnavailable
 from payments.models import Payout, StripeEvent
 from payments.services import events
 from tests.fakes.billing import FakeBilling
-from tests.payments.faults import ProcessKilled, killed_after
+from tests.killing import ProcessKilled
+from tests.payments.faults import killed_after
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import receive_event
 

@@ -21,7 +21,7 @@ from rewards.services import experience
 from tests.database import rewrite
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
-from tests.payments.faults import ProcessKilled
+from tests.killing import ProcessKilled
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import process_events, receive_event
 from tests.rewards.rows import experience_of

@@ -16,8 +16,6 @@ from credits.queries import balance_of
 from credits.services import entries
 from devstack.services.stack import Services
 from devstack.world.abi import calldata
-from devstack.world.deployer import Call
-from gateway.chain import lsp23
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.config import on_chain
 from gateway.chain.lsp6 import Permission, permissions_key
@@ -31,7 +29,9 @@ from relay.services.copying import Copy, FirstDeployment
 from signer import deployments
 from signer.deployments import RECEIVER_DELEGATE, Deployment, addresses_of
 from tests.factories import random_address
+from tests.relay import copies
 from tests.relay.conftest import Refused, Settle
+from tests.relay.copies import Own, a_deployment, sent
 from tests.relay.creating import a_key, a_request, address_of, create, for_profiles, profile_of
 from tests.relay.signing import sign_call
 from tests.relay.sponsoring import execute_sponsored
@@ -42,7 +42,6 @@ from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Own = Callable[..., User]
 
 
 @pytest.fixture
@@ -52,37 +51,8 @@ def elsewhere(services: Services, settings: Settings, relayers: object) -> Itera
         yield chain
 
 
-@pytest.fixture
-def own(services: Services, open_account: Own) -> Callable[[Deployment], User]:
-    """Return what deploys a profile at home, as a wallet does, and makes its owner, who has credits."""
-
-    def make(deployment: Deployment) -> User:
-        services.world.deployer.send([Call(deployments.FACTORY, deployments.encode(deployment))])
-        return open_account(_Named(addresses_of(deployment).profile))
-
-    return make
-
-
-class _Named:
-    def __init__(self, profile_address: str) -> None:
-        self.profile_address = profile_address
-
-
-def a_deployment(*private_keys: str) -> Deployment:
-    controllers = [address_of(key) for key in private_keys or (a_key(),)]
-    new = lsp23.profile_of_controllers(controllers=controllers, metadata=b"", salt=secrets.token_bytes(32))
-    return new.deployment
-
-
-def sent(deployment: Deployment) -> FirstDeployment:
-    return FirstDeployment(deployment.salt, deployment.module_data)
-
-
 def copy(user: User, first: FirstDeployment | None, chain: ForeignChain) -> Copy:
-    with on_chain(chain.id):
-        return copying.copy(
-            caller=Caller(user.pk, str(user.profile_address)), first=first, now=timezone.now()
-        )
+    return copies.copy(user, first, chain.id)
 
 
 def settle_on(chain: ForeignChain) -> int:
@@ -93,7 +63,7 @@ def settle_on(chain: ForeignChain) -> int:
 
 
 def test_a_copy_has_the_addresses_and_the_controllers_of_home_and_costs_its_owner(
-    own: Callable[[Deployment], User], elsewhere: ForeignChain
+    own: Own, elsewhere: ForeignChain
 ) -> None:
     key = a_key()
     deployment = a_deployment(key)
@@ -116,7 +86,11 @@ def test_a_copy_has_the_addresses_and_the_controllers_of_home_and_costs_its_owne
 
 
 def test_a_profile_that_the_service_created_needs_no_data_for_its_copy(
-    relayers: object, trusted: None, elsewhere: ForeignChain, settle: Settle, open_account: Own
+    relayers: object,
+    trusted: None,
+    elsewhere: ForeignChain,
+    settle: Settle,
+    open_account: Callable[..., User],
 ) -> None:
     sponsor = make_sponsor()
     for_profiles(sponsor)
@@ -141,7 +115,7 @@ def test_without_its_data_or_with_others_a_profile_is_not_copied(
         copy(user, FirstDeployment(other.salt, other.module_data[:-32]), elsewhere)
 
 
-def test_home_gets_no_copy(own: Callable[[Deployment], User], refused: Refused) -> None:
+def test_home_gets_no_copy(own: Own, refused: Refused) -> None:
     deployment = a_deployment()
     user = own(deployment)
     with refused(CopyAtHome):
@@ -181,7 +155,7 @@ def _set_permissions(controller: str, word: int) -> bytes:
 
 
 def test_a_profile_that_was_moved_to_another_key_manager_at_home_is_not_copied(
-    own: Callable[[Deployment], User],
+    own: Own,
     elsewhere: ForeignChain,
     refused: Refused,
     monkeypatch: pytest.MonkeyPatch,
@@ -199,7 +173,7 @@ def test_a_profile_that_was_moved_to_another_key_manager_at_home_is_not_copied(
 
 
 def test_a_profile_of_which_nobody_may_change_the_controllers_is_not_copied(
-    own: Callable[[Deployment], User], elsewhere: ForeignChain, refused: Refused
+    own: Own, elsewhere: ForeignChain, refused: Refused
 ) -> None:
     deployment = a_deployment()
     entries = deployments.decode_entries(deployment.module_data)
@@ -217,7 +191,7 @@ def test_a_profile_of_which_nobody_may_change_the_controllers_is_not_copied(
 
 
 def test_a_copy_that_a_stranger_deploys_first_is_the_same_and_costs_its_owner_nothing(
-    own: Callable[[Deployment], User], elsewhere: ForeignChain
+    own: Own, elsewhere: ForeignChain
 ) -> None:
     before, meanwhile = a_deployment(), a_deployment()
     users = [own(before), own(meanwhile)]
@@ -239,9 +213,7 @@ def _copied_by_a_stranger(deployment: Deployment, chain: ForeignChain) -> None:
     chain.create_copy(addresses.profile, addresses.key_manager, {})
 
 
-def test_a_copy_without_credits_is_refused(
-    own: Callable[[Deployment], User], elsewhere: ForeignChain, refused: Refused
-) -> None:
+def test_a_copy_without_credits_is_refused(own: Own, elsewhere: ForeignChain, refused: Refused) -> None:
     deployment = a_deployment()
     user = own(deployment)
     entries.adjust(user=user, credits=-9_999, key=secrets.token_hex(8), actor=user, reason="spent")
@@ -250,9 +222,7 @@ def test_a_copy_without_credits_is_refused(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_equal_requests_for_a_copy_at_once_are_one(
-    own: Callable[[Deployment], User], elsewhere: ForeignChain
-) -> None:
+def test_equal_requests_for_a_copy_at_once_are_one(own: Own, elsewhere: ForeignChain) -> None:
     deployment = a_deployment()
     user = own(deployment)
     results = at_once([partial(copy, user, sent(deployment), elsewhere)] * 8)

@@ -22,6 +22,7 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery
 from gateway.common import db
+from gateway.common.errors import DomainError
 from gateway.common.fields import checksum
 from relay.errors import CreationOff, DeploymentRefused, RelayPaused
 from relay.pricing import gas_limit_for
@@ -116,20 +117,38 @@ def accept(order: Order, *, store: Store) -> None:
     preflight.check_chain()
     if not settings.RELAY_DEPLOYMENT_MAX_GAS:
         raise CreationOff("This service deploys no profiles. Ask its operator.")
+    try:
+        _deploy(order, store)
+    except DomainError:
+        # An equal request may have been accepted meanwhile, and have taken the sponsor's last place.
+        if not _repeats(order.call(), store):
+            raise
+
+
+def _deploy(order: Order, store: Store) -> None:
     call = order.call()
-    (call.rows,) = rows_of_calls([CallKey(call.identity, FACTORY, call.caller.user_id, None, order.now)])
+    if _repeats(call, store):
+        return
+    _check(call)
+    if confirmed(lambda: _exists(call), refuses=lambda exists: exists):
+        with transaction.atomic(durable=True):
+            store(user_of_profile(profile_address=order.wanted.addresses.profile), None)
+        return
+    confirmed(lambda: _simulate(call, order.wanted))
+    _take(call, store)
+
+
+def _repeats(call: SubmittedCall, store: Store) -> bool:
+    """Read the rows; return whether the deployment was accepted before. Then store the request for it, too."""
+    (call.rows,) = rows_of_calls([CallKey(call.identity, FACTORY, call.caller.user_id, None, call.now)])
     if call.caller.user_id != _NOBODY:
         require_active_state(call.rows.session_state)
     if get_signer().is_remote and unsigned.finish_equal(call):
-        return
+        return True
     if call.rows.transaction_hash is None:
-        _check(call)
-        if confirmed(lambda: _exists(call), refuses=lambda exists: exists):
-            with transaction.atomic(durable=True):
-                store(user_of_profile(profile_address=order.wanted.addresses.profile), None)
-            return
-        confirmed(lambda: _simulate(call, order.wanted))
-    _take(call, store)
+        return False
+    _store_repeat(call, store)
+    return True
 
 
 def _check(call: SubmittedCall) -> None:
@@ -188,9 +207,6 @@ def _addresses_in(returned: bytes) -> Addresses | None:
 
 def _take(call: SubmittedCall, store: Store) -> None:
     """Choose the sponsor's policy, take the slot and store the deployment; sign it if the signer is remote."""
-    if call.rows.transaction_hash is not None:
-        _store_repeat(call, store)
-        return
     try:
         for step in submission.take_slot(call):
             if step is Step.OFFER:

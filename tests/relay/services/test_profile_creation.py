@@ -339,9 +339,12 @@ def test_a_failed_deployment_is_charged_and_the_same_request_tries_again(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_equal_requests_at_once_are_one_profile_and_one_charge(sponsor: Sponsor, settle: Settle) -> None:
-    request = a_request()
-    results = at_once([partial(create, sponsor, request)] * 16)
+def test_equal_requests_at_once_are_one_profile_and_one_charge_at_the_last_place(
+    relayers: object, trusted: None, settle: Settle
+) -> None:
+    sponsor, request = make_sponsor(), a_request()
+    for_profiles(sponsor, campaign_calls=1)
+    results = at_once([partial(create, sponsor, request)] * 64)
     assert len({one.pk for one in results if isinstance(one, ProfileCreation)}) == 1
     assert all(isinstance(one, ProfileCreation) for one in results), results
     assert CreditHold.objects.filter(account__sponsor=sponsor).count() == 1
@@ -356,7 +359,7 @@ def test_requests_at_once_never_exceed_the_last_place_of_a_campaign(
     sponsor = make_sponsor()
     for_profiles(sponsor, campaign_calls=2)
     create(sponsor)
-    results = at_once([partial(create, sponsor, a_request()) for _ in range(16)])
+    results = at_once([partial(create, sponsor, a_request()) for _ in range(64)])
     created = [one for one in results if isinstance(one, ProfileCreation)]
     refused = {one.code for one in results if isinstance(one, DomainError)}
     assert (len(created), refused) == (1, {"sponsor-limit-campaign-calls"})

@@ -154,6 +154,10 @@ class ProfileChainSerializer(serializers.Serializer[Any]):
     credits = serializers.IntegerField(
         help_text="What the sponsor pays; until the deployment is settled, the most that it may pay."
     )
+    paidBy = serializers.CharField(
+        allow_null=True,
+        help_text="The sponsor that pays: the requesting one, or the operator's with its welcome policy.",
+    )
 
 
 class ProfileSerializer(serializers.Serializer[Any]):
@@ -195,9 +199,9 @@ class UniversalProfileViewSet(ViewSet):
         operation_id="createProfile",
         tags=["sponsors"],
         summary="Create a Universal Profile",
-        description="The sponsor of the API key pays for the deployment, by its policies for new profiles. Equal "
-        "requests are one: they have the same `Idempotency-Key` or, without one, the same body. Repeat a request after "
-        "any failure; at most one profile is deployed and charged.",
+        description="The sponsor of the API key pays for the deployment, by its policies for new profiles; if it does "
+        "not, the operator's welcome policy may. Equal requests are one: they have the same `Idempotency-Key` or, "
+        "without one, the same body. Repeat a request after any failure; at most one profile is deployed and charged.",
         request=ProfileRequestSerializer,
         parameters=[key_header("the same for each repeat, and new for each profile.")],
         responses={
@@ -352,6 +356,7 @@ def _body(
                 "transactionHash": None,
                 "failureCode": refusal.code,
                 "credits": 0,
+                "paidBy": None,
             }
         )
     return {
@@ -374,4 +379,5 @@ def _on_chain(row: ProfileCreation) -> dict[str, Any]:
         "transactionHash": relayed.transaction_hash if relayed else None,
         "failureCode": relayed.failure_code if relayed and not relayed.is_in_progress else "",
         "credits": creations.cost_of(row),
+        "paidBy": creations.payer_of(row),
     }

@@ -11,7 +11,8 @@ WITH requested AS (
     FROM relay_profilecreation AS creation
     LEFT JOIN relay_relaytransaction AS call ON call.hold_id = creation.hold_id
     LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = creation.hold_id
-    LEFT JOIN credits_hold AS paid ON paid.id = sponsored.sponsor_hold_id
+    LEFT JOIN sponsors_policyversion AS terms ON terms.id = sponsored.version_id
+    LEFT JOIN credits_hold AS paid ON paid.id = sponsored.sponsor_hold_id AND terms.purpose <> 'welcome'
     WHERE creation.sponsor_id = %(sponsor)s AND creation.created_at >= %(since)s
 )
 SELECT count(DISTINCT user_id) FILTER (WHERE kind = 'created' AND status IN (@success@, @executed_externally@)),

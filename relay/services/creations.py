@@ -37,7 +37,7 @@ from relay.models import ProfileCreation
 from relay.services.accepting import deployments
 from relay.services.accepting.deployments import Order, WantedProfile
 from signer.deployments import addresses_of
-from sponsors.models import Sponsor, SponsoredCall
+from sponsors.models import Purpose, Sponsor, SponsoredCall
 from sponsors.rules.policies import DAY_SECONDS, period_of
 from sponsors.rules.vouchers import SignedVoucher
 from sponsors.services import first_credits
@@ -151,17 +151,19 @@ def _require_place_of_origin(sponsor: Sponsor, request: Request, hold_id: int, n
     """
     paid = SponsoredCall.objects.filter(hold=hold_id).select_related("version").first()
     limit = None if paid is None else paid.version.origin_calls
-    if limit is None:
+    if paid is None or limit is None:
         return
-    if not request.origin:
-        raise OriginMissing("Send `origin`; the policy limits new profiles by it.")
     day = period_of(now, seconds=DAY_SECONDS)
     today = ProfileCreation.objects.filter(
-        sponsor=sponsor,
-        chain_id=get_chain().id,
-        origin=_origin(sponsor, request),
-        created_at__gte=day.start,
+        sponsor=sponsor, chain_id=get_chain().id, created_at__gte=day.start
     )
+    if paid.version.purpose == Purpose.WELCOME:
+        # A sponsor could name any origin for the operator's credits, so the sponsor itself is the origin.
+        today = today.filter(hold__sponsored__version__purpose=Purpose.WELCOME)
+    elif not request.origin:
+        raise OriginMissing("Send `origin`; the policy limits new profiles by it.")
+    else:
+        today = today.filter(origin=_origin(sponsor, request))
     if today.exclude(request_key=request.row_key).count() >= limit:
         wait = int((day.end - now).total_seconds()) + 1
         raise OriginUsed(
@@ -273,16 +275,28 @@ def requested(*, sponsor: Sponsor, profile: str) -> list[ProfileCreation]:
 
 
 def cost_of(row: ProfileCreation) -> int:
-    """Return what the profile costs the sponsor in credits; until it is settled, what is held for it."""
+    """
+    Return what the profile costs the sponsor in credits; until it is settled, what is held for it.
+
+    A profile that the operator's welcome policy paid for costs the sponsor nothing.
+    """
     sponsored = getattr(row.hold, "sponsored", None)
-    if sponsored is None:
+    if sponsored is None or sponsored.version.purpose == Purpose.WELCOME:
         return 0
     captured: int | None = sponsored.sponsor_hold.captured_amount
     is_open = sponsored.sponsor_hold.status == HoldStatus.HELD
     return int(sponsored.sponsor_hold.amount) if is_open else captured or 0
 
 
+def payer_of(row: ProfileCreation) -> str | None:
+    """Return the name of the sponsor that pays for the deployment; None if nobody has to."""
+    sponsored = getattr(row.hold, "sponsored", None)
+    return None if sponsored is None else sponsored.version.policy.sponsor.slug
+
+
 def _of_sponsor(sponsor: Sponsor) -> QuerySet[ProfileCreation]:
     return ProfileCreation.objects.filter(sponsor=sponsor).select_related(
-        "hold__relay_transaction", "hold__sponsored__sponsor_hold"
+        "hold__relay_transaction",
+        "hold__sponsored__sponsor_hold",
+        "hold__sponsored__version__policy__sponsor",
     )

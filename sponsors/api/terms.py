@@ -39,6 +39,7 @@ from sponsors.services import self_service
 _MOST_TARGETS, _MOST_LISTED = 20, 200
 # A sponsor's server takes the operator's approval, because it gets the payloads of strangers.
 _RULES = [choice for choice in ProfileRule.choices if choice[0] != ProfileRule.VERIFIED]
+_PURPOSES = [choice for choice in Purpose.choices if choice[0] != Purpose.WELCOME]
 _EXAMPLE = {"profiles": "new", "newSince": "2026-11-28T00:00:00Z", "callCredits": 1000, "userCalls": 10}
 
 
@@ -75,7 +76,7 @@ class TermsRequestSerializer(BodySerializer):
     """The terms of a policy. Limits are in credits of the sponsor's part; null: no limit but the sponsor's budget."""
 
     purpose = serializers.ChoiceField(
-        choices=Purpose.choices,
+        choices=_PURPOSES,
         required=False,
         default=Purpose.CALLS,
         help_text="What the policy pays for. One for new profiles pays their whole cost and has no targets.",

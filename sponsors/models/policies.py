@@ -73,8 +73,13 @@ class Purpose(models.TextChoices):
 
     CALLS = "calls", "Calls of profiles"
     PROFILES = "profiles", "New profiles that the sponsor's server requests"
+    WELCOME = "welcome", "The default sponsor: new profiles that other sponsors request and do not pay for"
 
 
+OF_PROFILES = (Purpose.PROFILES, Purpose.WELCOME)
+
+
+DAY_SECONDS = 86_400
 # First credits always expire.
 MOST_FIRST_DAYS = 365
 # Who a new profile is, the chain and the service do not know yet.
@@ -153,7 +158,9 @@ class PolicyVersion(models.Model):
     window_calls = _limit("Maximum calls or new profiles in each window.")
     campaign_credits = _limit("Maximum credits in total.")
     campaign_calls = _limit("Maximum calls or new profiles in total.")
-    origin_calls = _limit("For new profiles: the maximum for one origin in a UTC day.")
+    origin_calls = _limit(
+        "For new profiles: the maximum for one origin in a UTC day. For those of other sponsors, each of these is one."
+    )
     first_credits = _limit("For new profiles: credits of the sponsor that each gets when it exists.")
     first_days = models.PositiveSmallIntegerField(
         null=True,
@@ -212,18 +219,30 @@ class PolicyVersion(models.Model):
                 name="sponsors_policyversion_limits_positive",
             ),
             models.CheckConstraint(
-                condition=~Q(purpose=Purpose.PROFILES)
+                condition=~Q(purpose__in=OF_PROFILES)
                 | Q(profiles__in=OF_NEW_PROFILES, share_percent=100, targets=[]),
                 name="sponsors_policyversion_purpose",
             ),
             models.CheckConstraint(
-                condition=Q(origin_calls__isnull=True) | Q(purpose=Purpose.PROFILES, origin_calls__gte=1),
+                condition=Q(origin_calls__isnull=True) | Q(purpose__in=OF_PROFILES, origin_calls__gte=1),
                 name="sponsors_policyversion_origin",
+            ),
+            # Whoever opens a sponsor can ask for them, so what they cost is bounded each day.
+            models.CheckConstraint(
+                condition=~Q(purpose=Purpose.WELCOME)
+                | Q(
+                    window_seconds__isnull=False,
+                    window_seconds=DAY_SECONDS,
+                    window_calls__isnull=False,
+                    window_credits__isnull=False,
+                    origin_calls__isnull=False,
+                ),
+                name="sponsors_policyversion_welcome",
             ),
             models.CheckConstraint(
                 condition=Q(first_credits__isnull=True, first_days__isnull=True)
                 | Q(
-                    purpose=Purpose.PROFILES,
+                    purpose__in=OF_PROFILES,
                     first_credits__isnull=False,
                     first_credits__gte=1,
                     first_days__isnull=False,
@@ -256,7 +275,7 @@ class PolicyVersion(models.Model):
         limits_window = self.window_credits is not None or self.window_calls is not None
         if limits_window != (self.window_seconds is not None):
             raise ValidationError({"window_seconds": "A window has both a length and a limit."})
-        if self.purpose == Purpose.PROFILES:
+        if self.purpose in OF_PROFILES:
             self._clean_for_profiles()
         elif self.origin_calls is not None:
             raise ValidationError({"origin_calls": "Only a policy for new profiles counts origins."})
@@ -276,12 +295,22 @@ class PolicyVersion(models.Model):
         if self.targets:
             raise ValidationError({"targets": "A policy for new profiles has no targets."})
 
+        is_bounded = self.window_seconds == DAY_SECONDS and None not in {
+            self.window_calls,
+            self.window_credits,
+        }
+        if self.purpose == Purpose.WELCOME and not (is_bounded and self.origin_calls):
+            detail = (
+                f"Give a window of {DAY_SECONDS} seconds, its calls and credits, and the calls of an origin."
+            )
+            raise ValidationError({"purpose": detail})
+
     def _clean_first_credits(self) -> None:
         if (self.first_credits is None) != (self.first_days is None):
             raise ValidationError({"first_days": "First credits have both a number and days."})
         if self.first_credits is None:
             return
-        if self.purpose != Purpose.PROFILES or self.chain_id not in {None, home().id}:
+        if self.purpose not in OF_PROFILES or self.chain_id not in {None, home().id}:
             detail = "Only a policy for new profiles on the home chain gives first credits."
             raise ValidationError({"first_credits": detail})
 

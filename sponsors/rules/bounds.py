@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from sponsors import errors
-from sponsors.rules.policies import DAY_SECONDS, Profiles, Purpose, period_of
+from sponsors.rules.policies import DAY_SECONDS, OF_PROFILES, Profiles, period_of
 from sponsors.rules.refusals import Case, Refusal
 
 
@@ -59,7 +59,7 @@ def _campaign_calls(case: Case) -> Refusal | None:
 
 
 def _things(case: Case) -> str:
-    return "new profiles" if case.version.purpose is Purpose.PROFILES else "calls"
+    return "new profiles" if case.version.purpose in OF_PROFILES else "calls"
 
 
 def _counted(

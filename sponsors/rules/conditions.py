@@ -5,11 +5,17 @@ from sponsors.rules.calls import PROFILE
 from sponsors.rules.policies import Profiles, Purpose
 from sponsors.rules.refusals import Case, Refusal
 
+_PAID = {
+    Purpose.CALLS: "calls",
+    Purpose.PROFILES: "new profiles",
+    Purpose.WELCOME: "new profiles that their sponsors do not pay for",
+}
+
 
 def _purpose(case: Case) -> Refusal | None:
     if case.version.purpose is case.facts.purpose:
         return None
-    paid = "new profiles" if case.version.purpose is Purpose.PROFILES else "calls"
+    paid = _PAID[case.version.purpose]
     return Refusal(
         error=errors.PurposeNotSponsored,
         detail=f"The policy pays for {paid} only.",

@@ -41,8 +41,11 @@ class Purpose(StrEnum):
     CALLS = "calls"
     PROFILES = "profiles"
     """New profiles that the sponsor's server requests. Each counts as a call of a user of its own."""
+    WELCOME = "welcome"
+    """New profiles that servers of any sponsors request, if these do not pay. Only the default sponsor's is asked."""
 
 
+OF_PROFILES = frozenset({Purpose.PROFILES, Purpose.WELCOME})
 ON_CHAIN = frozenset({Profiles.HOLDING, Profiles.FOLLOWED, Profiles.FOLLOWER})
 
 

@@ -172,13 +172,15 @@ function paid(terms, service) {
       t("Pays for"),
       terms.purpose === "profiles"
         ? t("new profiles that your server requests")
-        : terms.targets.length
-          ? h(
-              "ul",
-              { class: "facts" },
-              terms.targets.map((target) => h("li", {}, targetOf(target, there))),
-            )
-          : t("every call"),
+        : terms.purpose === "welcome"
+          ? t("new profiles that their sponsors do not pay for")
+          : terms.targets.length
+            ? h(
+                "ul",
+                { class: "facts" },
+                terms.targets.map((target) => h("li", {}, targetOf(target, there))),
+              )
+            : t("every call"),
     ],
     terms.chainId !== null && [t("Chain"), chain?.name ?? String(terms.chainId)],
     [t("Profiles"), profiles[terms.profiles] ?? terms.profiles],

@@ -7,7 +7,6 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from credits.errors import InsufficientCredits
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import relay_call_bytes
 from gateway.chain.fees import Fees
@@ -105,6 +104,8 @@ class SubmittedCall:
     trace: tracing.Request | None = None
     # Whether the transaction deploys the profile, which a sponsor pays.
     deploys_profile: bool = False
+    # Whether the default sponsor is asked to pay for a new profile, because the one that requested it does not.
+    is_welcome: bool = False
 
     rows: CallRows = field(init=False, repr=False)
     query: RelayQuery = field(init=False, repr=False)
@@ -118,8 +119,8 @@ class SubmittedCall:
     sponsorship: Sponsorship | None = None
     # Why the named sponsor does not pay.
     sponsor_refusal: DomainError | None = None
-    # Why the user cannot pay, if the operator's default sponsor is asked for that reason.
-    own_refusal: InsufficientCredits | None = None
+    # Why the user, or the sponsor of a new profile, cannot pay, if the default sponsor is asked for that reason.
+    own_refusal: DomainError | None = None
 
     # The call's place in line, if another transaction holds a lock that it needs.
     ticket: Ticket | None = None
@@ -200,8 +201,14 @@ class SubmittedCall:
             now=self.now,
             choice=self.sponsor,
             quoted_version=self.quoted_version,
-            purpose=Purpose.PROFILES if self.deploys_profile else Purpose.CALLS,
+            purpose=self._purpose,
         )
+
+    @property
+    def _purpose(self) -> Purpose:
+        if not self.deploys_profile:
+            return Purpose.CALLS
+        return Purpose.WELCOME if self.is_welcome else Purpose.PROFILES
 
     def wanted_slot(self, place: int) -> dict[str, Any]:
         """Return the call in the form that `relay_take_slots` expects."""

@@ -206,7 +206,8 @@ def _addresses_in(returned: bytes) -> Addresses | None:
 
 
 def _take(call: SubmittedCall, store: Store) -> None:
-    """Choose the sponsor's policy, take the slot and store the deployment; sign it if the signer is remote."""
+    """Choose the policy that pays, take the slot and store the deployment; sign it if the signer is remote."""
+    named = call.sponsor and call.sponsor.slug
     try:
         for step in submission.take_slot(call):
             if step is Step.OFFER:
@@ -214,9 +215,9 @@ def _take(call: SubmittedCall, store: Store) -> None:
             elif step is Step.ACCEPTANCE:
                 _accept(call, store)
     finally:
-        if call.offer and call.sponsor_refusal:
+        if call.offer and named and call.sponsor_refusal:
             # The sponsor's own server asked, so only the count is kept.
-            refusals.count([(call.offer.slug, call.sponsor_refusal.code)], now=call.now)
+            refusals.count([(named, call.sponsor_refusal.code)], now=call.now)
     if call.slot.outcome == "repeated":
         unsigned.finish_repeated(int(call.slot.hold_id or 0))
     elif get_signer().is_remote:

@@ -48,7 +48,7 @@ from relay.services.accepting import (
     unsigned,
 )
 from relay.services.accepting.calls import Approval, Caller, Step, Steps, Story, SubmittedCall
-from sponsors.errors import SponsorBusy
+from sponsors.errors import SponsorBusy, SponsorFrozen
 from sponsors.queries import default_sponsor
 from sponsors.services.paying import SponsorChoice, Sponsorship, payer_of, response_to
 from users.queries import require_active_state
@@ -348,11 +348,24 @@ def _choose_payer(call: SubmittedCall) -> Steps:
 def _refuse_sponsor(call: SubmittedCall, refusal: DomainError) -> None:
     """Let the user pay instead of the sponsor, or raise the reason why neither pays."""
     if call.own_refusal is not None:
+        call.sponsor_refusal = call.own_refusal if call.is_welcome else None
         raise call.own_refusal
     call.sponsor_refusal = refusal
+    if call.deploys_profile:
+        _ask_for_welcome(call, refusal)
+        return
     if call.sponsor is None or not call.sponsor.user_may_pay or call.quoted_version is not None:
         raise refusal
     call.sponsor = None
+
+
+def _ask_for_welcome(call: SubmittedCall, refusal: DomainError) -> None:
+    """Name the default sponsor, whose welcome policy may pay for the new profile; raise if there is none to ask."""
+    slug = None if call.sponsor is None or isinstance(refusal, SponsorFrozen) else default_sponsor()
+    if call.sponsor is None or slug is None:
+        raise refusal
+    call.own_refusal, call.sponsor_refusal, call.is_welcome = refusal, None, True
+    call.sponsor = SponsorChoice(slug, voucher=call.sponsor.voucher)
 
 
 def _ask_default_sponsor(call: SubmittedCall) -> None:

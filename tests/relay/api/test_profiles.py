@@ -85,6 +85,7 @@ def test_a_server_creates_a_profile_and_follows_it_to_its_end(
         "transactionHash": relayed.transaction_hash,
         "failureCode": "",
         "credits": held,
+        "paidBy": sponsor.slug,
     }
     assert created.body == {
         "universalProfileAddress": row.profile_address,

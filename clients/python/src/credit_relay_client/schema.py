@@ -1220,6 +1220,7 @@ class ProfileChain(TypedDict):
     transactionHash: str | None
     failureCode: str
     credits: int
+    paidBy: str | None
 
 
 class ProfileRequestRequest(TypedDict):
@@ -1268,9 +1269,6 @@ class Purchases(TypedDict):
     """The newest purchases."""
 
     results: "list[Purchase]"
-
-
-PurposeEnum: TypeAlias = Literal["calls", "profiles"]
 
 
 class Quota(TypedDict):
@@ -1689,7 +1687,7 @@ class Terms(TypedDict):
     """
 
     version: int
-    purpose: "PurposeEnum"
+    purpose: "TermsPurposeEnum"
     chainId: int | None
     startsAt: str | None
     endsAt: str | None
@@ -1719,9 +1717,13 @@ TermsProfilesEnum: TypeAlias = Literal[
     "all", "listed", "new", "vouched", "holding", "followed", "follower", "verified"
 ]
 
+TermsPurposeEnum: TypeAlias = Literal["calls", "profiles", "welcome"]
+
 TermsRequestProfilesEnum: TypeAlias = Literal[
     "all", "listed", "new", "vouched", "holding", "followed", "follower"
 ]
+
+TermsRequestPurposeEnum: TypeAlias = Literal["calls", "profiles"]
 
 
 class TermsRequestRequest(TypedDict):
@@ -1730,7 +1732,7 @@ class TermsRequestRequest(TypedDict):
     sponsor's budget.
     """
 
-    purpose: NotRequired["PurposeEnum"]
+    purpose: NotRequired["TermsRequestPurposeEnum"]
     chainId: NotRequired[int | None]
     targets: NotRequired["list[TargetRequestRequest]"]
     profiles: NotRequired["TermsRequestProfilesEnum"]

@@ -586,7 +586,7 @@ def test_without_a_connection_the_page_shows_an_error_and_never_another_section(
         page.context.set_offline(True)
         page.get_by_role("link", name="Earn", exact=True).click()
         expect(page.locator(".skeleton")).to_have_count(1)
-        expect(page.get_by_text("Your credits")).to_have_count(0)
+        expect(page.get_by_role("heading", name="Your credits")).to_have_count(0)
         expect(page.get_by_text("You are offline, or the service is unavailable")).to_be_visible()
         assert violations(page) == []
         page.context.set_offline(False)

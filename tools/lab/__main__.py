@@ -215,6 +215,8 @@ def _parser() -> argparse.ArgumentParser:
     machine.add_argument("--steps", type=int, default=50, help="steps per run")
     machine.add_argument("--seed", type=int, help="seed of the run to repeat (default: random)")
     machine.set_defaults(action=_ledger_machine)
+    pictures = commands.add_parser("pictures", help="take the pictures of docs/ again, from the real pages")
+    pictures.set_defaults(action=_pictures)
     inventory = commands.add_parser("inventory", help="count files, lines, settings and words")
     inventory.add_argument("--against", metavar="COMMIT", default="", help="print its figures beside these")
     inventory.set_defaults(action=_inventory)
@@ -267,6 +269,12 @@ def _mutated(options: argparse.Namespace) -> int:
     from lab.chaos.mutated import Options, run
 
     return run(Options(options.count, options.nodes, options.seed, options.results))
+
+
+def _pictures(options: argparse.Namespace) -> int:
+    from lab.pictures import renew
+
+    return renew()
 
 
 def _signers(options: argparse.Namespace) -> int:

@@ -95,11 +95,6 @@ function bonuses(rows) {
   );
   return panel(
     titled("BONUS", t("Active bonuses")),
-    rows.length
-      ? h("ul", {}, items)
-      : [
-          quiet(t("None right now. You can win bonuses at check-in.")),
-          h("a", { href: "#home/check-in" }, t("Check in")),
-        ],
+    rows.length ? h("ul", {}, items) : quiet(t("None right now. You can win bonuses at check-in.")),
   );
 }

@@ -19,14 +19,34 @@ RECEIVER_DELEGATE = "0x7870C5B8BC9572A8001C3f96f7ff59961B23500D"
 PROFILE = "0x3024D38EA2434BA6635003Dc1BDC0daB5882ED4F"
 KEY_MANAGER = "0x2Fe3AeD98684E7351aD2D408A43cE09a738BF8a4"
 
+
+class Release(NamedTuple):
+    """The released code of a profile and of its key manager, and the receiver delegate of LUKSO's wallets then."""
+
+    profile: str
+    key_manager: str
+    receiver_delegate: str
+
+
+# 0.14.0 and 0.12.1, the newest first. New profiles get the newest code; a copy needs that of its first deployment.
+RELEASES = (
+    Release(PROFILE, KEY_MANAGER, RECEIVER_DELEGATE),
+    Release(
+        "0x52c90985AF970D4E0DC26Cb5D052505278aF32A9",
+        "0xa75684d7D048704a2DB851D05Ba0c3cbe226264C",
+        "0xA5467dfe7019bF2C7C5F7A707711B9d4cAD118c8",
+    ),
+)
+RECEIVER_DELEGATES = frozenset(release.receiver_delegate for release in RELEASES)
+
 # LSP1UniversalReceiverDelegate, and the beginning of AddressPermissions:Permissions:<address> of LSP-6.
 RECEIVER_DELEGATE_KEY = bytes.fromhex("0cfc51aec37c55a4d0b1a65c6255c4bf2fbdf6277f3cc0730c45b828b6db8b47")
 PERMISSIONS_PREFIX = bytes.fromhex("4b80742de2bf82acb3630000")
 # DELEGATECALL and SUPER_DELEGATECALL.
 DELEGATECALLS = 0xC000
 
-_PRIMARY, _SECONDARY = "(bytes32,uint256,address,bytes)", "(uint256,address,bytes,bool,bytes)"
-DEPLOY = function_signature_to_4byte_selector(f"deployERC1167Proxies({_PRIMARY},{_SECONDARY},address,bytes)")
+PRIMARY, SECONDARY = "(bytes32,uint256,address,bytes)", "(uint256,address,bytes,bool,bytes)"
+DEPLOY = function_signature_to_4byte_selector(f"deployERC1167Proxies({PRIMARY},{SECONDARY},address,bytes)")
 _INITIALIZE = function_signature_to_4byte_selector("initialize(address)")
 _WORD, _ADDRESS_BYTES = 32, 20
 # Where the calldata has what differs between deployments; see `encode`.

@@ -20,7 +20,7 @@ from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTran
 MAX_PER_NONCE = 256
 _MAX_ACCOUNT_NONCE = 2**63 - 1
 _WORD = 32
-_RECEIVER_DELEGATE = bytes.fromhex(deployments.RECEIVER_DELEGATE[2:])
+_RECEIVER_DELEGATES = frozenset(bytes.fromhex(address[2:]) for address in deployments.RECEIVER_DELEGATES)
 # The number of parts of a budget's window.
 _PARTS = 60
 
@@ -70,8 +70,8 @@ class DeploymentLimits:
     """
 
     max_gas: int = 0
-    profiles: Collection[str] = (deployments.PROFILE.lower(),)
-    key_managers: Collection[str] = (deployments.KEY_MANAGER.lower(),)
+    profiles: Collection[str] = tuple(release.profile.lower() for release in deployments.RELEASES)
+    key_managers: Collection[str] = tuple(release.key_manager.lower() for release in deployments.RELEASES)
 
 
 NO_DEPLOYMENTS = DeploymentLimits()
@@ -154,7 +154,7 @@ def _check_deployment(transaction: UnsignedTransaction, limits: DeploymentLimits
     if entries is None:
         raise PolicyViolation("the data of the deployment do not decode")
     for key, value in entries:
-        if key == deployments.RECEIVER_DELEGATE_KEY and value != _RECEIVER_DELEGATE:
+        if key == deployments.RECEIVER_DELEGATE_KEY and value not in _RECEIVER_DELEGATES:
             raise PolicyViolation("a deployment with another receiver delegate")
         is_permission = key.startswith(deployments.PERMISSIONS_PREFIX)
         if is_permission and (

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any
 
-from gateway.chain import contracts, l1_reads, lsp6, node_errors, responses
+from gateway.chain import contracts, first_deployments, l1_reads, lsp6, node_errors, responses
 from gateway.chain.config import chains, get_chain, home, on_chain
 from gateway.chain.errors import (
     RETRY_AFTER_SECONDS,
@@ -23,7 +23,7 @@ from gateway.chain.errors import (
     result_too_large,
 )
 from gateway.chain.fees import follower_gas
-from gateway.chain.node import CHAIN_ID, Node, Result
+from gateway.chain.node import CHAIN_ID, NEWEST_BLOCK, Node, Result
 from gateway.chain.node_checks import NodeChecks
 from gateway.chain.nodes import ANY_CHAIN, CHECK_SECONDS, NodeLimits, Nodes
 from gateway.chain.quorum import agreed_outcome, agreed_view
@@ -45,6 +45,7 @@ from gateway.chain.types import (
 )
 from gateway.chain.views import view_of
 from gateway.chain.web3_reads import Web3Reads
+from signer.deployments import Deployment
 
 _LATEST, _PENDING = "latest", "pending"
 # How old the newest block and the tip of a relay call may be, if blocks take longer than this.
@@ -119,6 +120,13 @@ class JsonRpcChainClient(Web3Reads):
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
         values = self._read(*(_permissions(profile, controller) for controller in controllers))
         return [contracts.decode_permissions(value) for value in values]
+
+    def read_first_deployment(self, *, profile: str) -> Deployment | None:
+        return self.pool.read(
+            lambda node: first_deployments.find(
+                node.batch, profile=profile, head=node.batch([NEWEST_BLOCK])[0].number
+            )
+        )
 
     def read_view(self, *, contract: str, calldata: bytes, gas: int = READ_GAS) -> bytes:
         (returned,) = self._read(_call(contract, calldata, gas=gas))

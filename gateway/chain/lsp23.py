@@ -6,7 +6,7 @@ functions are pure; `signer.deployments` has the calldata and the addresses.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from gateway.chain.lsp3 import PROFILE_KEY, decode_verifiable_uri
@@ -21,6 +21,7 @@ from signer.deployments import (
     PROFILE,
     RECEIVER_DELEGATE,
     RECEIVER_DELEGATE_KEY,
+    RECEIVER_DELEGATES,
     Deployment,
     decode_entries,
     encode_entries,
@@ -86,25 +87,40 @@ def profile_of_controllers(*, controllers: Sequence[str], metadata: bytes, salt:
 
 def profile_of_data(*, data: bytes, salt: bytes) -> NewProfile:
     """
-    Return the profile that the module's data describe.
+    Return the profile that the module's data describe, of the newest code.
 
     Raises:
         PostDeploymentRefused: see there.
     """
+    deployment = Deployment(salt, PROFILE, KEY_MANAGER, MODULE, data)
+    return NewProfile(deployment, _controllers_of(data, delegates={RECEIVER_DELEGATE}))
+
+
+def profile_of_deployment(deployment: Deployment) -> NewProfile:
+    """
+    Return the profile of a first deployment, which may have an older receiver delegate.
+
+    Raises:
+        PostDeploymentRefused: see there.
+    """
+    return NewProfile(deployment, _controllers_of(deployment.module_data, delegates=RECEIVER_DELEGATES))
+
+
+def _controllers_of(data: bytes, *, delegates: Set[str]) -> tuple[Controller, ...]:
     if len(data) > MOST_DATA_BYTES:
         raise _refused("data-too-long", f"The data have more than {MOST_DATA_BYTES} bytes.")
     entries = decode_entries(data)
     if entries is None:
         detail = "The data are not `abi.encode(bytes32[], bytes[])` with as many values as keys."
         raise _refused("encoding", detail)
-    return NewProfile(Deployment(salt, PROFILE, KEY_MANAGER, MODULE, data), _Judge(entries).controllers())
+    return _Judge(entries, delegates).controllers()
 
 
 class _Judge:
     """Reads each entry once, then compares the list of controllers with their permissions."""
 
-    def __init__(self, entries: Sequence[tuple[bytes, bytes]]) -> None:
-        self._entries = entries
+    def __init__(self, entries: Sequence[tuple[bytes, bytes]], delegates: Set[str]) -> None:
+        self._entries, self._delegates = entries, delegates
         self._length: int | None = None
         # The place of each controller in the list and among the entries, and each permission word.
         self._listed: dict[int, tuple[str, int]] = {}
@@ -129,7 +145,7 @@ class _Judge:
         exact: dict[bytes, _Rule] = {
             PROFILE_KEY: _metadata,
             STANDARD_KEY: _standard,
-            RECEIVER_DELEGATE_KEY: _delegate,
+            RECEIVER_DELEGATE_KEY: self._read_delegate,
             CONTROLLERS_KEY: self._read_length,
         }
         if key in exact:
@@ -159,10 +175,15 @@ class _Judge:
             raise _refused("delegatecall", "No controller may have DELEGATECALL.", place, key)
         if word & ~_ALL_BITS or not word:
             raise _refused("permissions", "The permission word has unknown bits, or none.", place, key)
-        if address == RECEIVER_DELEGATE and word & ~DELEGATE_PERMISSIONS:
+        if address in self._delegates and word & ~DELEGATE_PERMISSIONS:
             detail = "The receiver delegate may have REENTRANCY and SUPER_SETDATA alone."
             raise _refused("delegate-permissions", detail, place, key)
         self._permissions[address] = Permission(word), place
+
+    def _read_delegate(self, place: int, key: bytes, value: bytes) -> None:
+        if value not in {bytes.fromhex(address[2:]) for address in self._delegates}:
+            detail = f"The receiver delegate is another contract than {' or '.join(sorted(self._delegates))}."
+            raise _refused("receiver-delegate", detail, place, key)
 
     def _compare(self) -> None:
         """Refuse a list that contradicts its length, and controllers without permissions or outside of the list."""
@@ -181,7 +202,7 @@ class _Judge:
             if address not in seen:
                 detail = f"{address} has permissions and is not in AddressPermissions[]."
                 raise _refused("controller-unnamed", detail, place, self._entries[place][0])
-        people = seen - {RECEIVER_DELEGATE}
+        people = seen - self._delegates
         if not 0 < len(people) <= MOST_CONTROLLERS:
             raise _refused("controllers", f"A profile begins with 1 to {MOST_CONTROLLERS} controllers.")
 
@@ -202,12 +223,6 @@ def _metadata(place: int, key: bytes, value: bytes) -> None:
 def _standard(place: int, key: bytes, value: bytes) -> None:
     if value != STANDARD_VALUE:
         raise _refused("standard", "SupportedStandards:LSP3Profile has another value.", place, key)
-
-
-def _delegate(place: int, key: bytes, value: bytes) -> None:
-    if value != bytes.fromhex(RECEIVER_DELEGATE[2:]):
-        detail = f"The receiver delegate is another contract than {RECEIVER_DELEGATE}."
-        raise _refused("receiver-delegate", detail, place, key)
 
 
 def _unknown(place: int, key: bytes, _: bytes) -> None:

@@ -14,6 +14,7 @@ from typing import Protocol
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import FeePolicy
 from gateway.chain.l1_fees import L1Prices
+from signer.deployments import Deployment
 
 _WEI_PER_COIN = 10**18
 
@@ -448,6 +449,10 @@ class ChainClient(Protocol):
 
     def read_data(self, *, profile: str, key: bytes) -> bytes:
         """Return the value of a data key (ERC-725Y); empty if the profile has none."""
+        ...
+
+    def read_first_deployment(self, *, profile: str) -> Deployment | None:
+        """Return the call of LSP-23's factory in its event for this profile, unchecked; None if the node has none."""
         ...
 
     def read_view(self, *, contract: str, calldata: bytes, gas: int = READ_GAS) -> bytes:

@@ -44,7 +44,7 @@ class CopyRequestSerializer(BodySerializer):
     firstDeployment = FirstDeploymentSerializer(
         required=False,
         allow_null=True,
-        help_text="Not needed for profiles that this service created.",
+        help_text="Needed only after 422 `first-deployment-unknown`.",
     )
 
 

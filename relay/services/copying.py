@@ -6,7 +6,7 @@ one of them has fewer permissions at home than it would get: a removed key could
 transaction removes it there too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,13 +15,21 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain, home, on_home
 from gateway.chain.confirmation import confirmed
 from gateway.chain.lsp6 import Permission
-from gateway.chain.lsp23 import Controller, NewProfile
+from gateway.chain.lsp23 import Controller
 from relay.errors import CopyAtHome, CopyUnsafe, FirstDeploymentUnknown
 from relay.models import RelayTransaction
 from relay.services.accepting import consent, deployments, limits
 from relay.services.accepting.calls import Caller
 from relay.services.accepting.deployments import Order, WantedProfile
-from signer.deployments import RECEIVER_DELEGATE, Addresses, addresses_of, decode
+from signer.deployments import (
+    MODULE,
+    RECEIVER_DELEGATES,
+    RELEASES,
+    Addresses,
+    Deployment,
+    addresses_of,
+    decode,
+)
 from users.models import User
 
 _MAY_CHANGE = Permission.ADDCONTROLLER | Permission.EDITPERMISSIONS
@@ -51,7 +59,8 @@ def copy(*, caller: Caller, first: FirstDeployment | None, now: datetime, reques
     Raises:
         CopyAtHome: the current chain is home.
         ControllerRevoked: the controller of the session lost SIGN at home.
-        FirstDeploymentUnknown: neither the caller nor the service knows how the profile was deployed.
+        FirstDeploymentUnknown: neither the caller, nor the service, nor the home chain's node knows how the profile
+            was deployed.
         PostDeploymentRefused: the data of the first deployment have something that the service does not deploy.
         CopyUnsafe: the copy would belong to controllers that were removed at home, or nobody could ever change it.
         DomainError: the deployment was refused, see `deployments.accept`; nothing is stored.
@@ -76,28 +85,33 @@ def copy(*, caller: Caller, first: FirstDeployment | None, now: datetime, reques
 
 
 def _first_of(caller: Caller, first: FirstDeployment | None) -> WantedProfile:
-    """Return the first deployment: the one that was sent, or the one that this service made."""
-    new = _sent(first) if first else _ours(caller)
-    if new is not None:
-        addresses = addresses_of(new.deployment)
+    """Return the first deployment: the one that was sent, made by this service, or found at home, in this order."""
+    for deployment in _sent(first) if first else _found(caller):
+        addresses = addresses_of(deployment)
         if addresses.profile == caller.profile_address:
-            return WantedProfile(new, addresses)
+            return WantedProfile(lsp23.profile_of_deployment(deployment), addresses)
     raise FirstDeploymentUnknown(
         f"Send the salt and the data with which {caller.profile_address} was deployed."
     )
 
 
-def _sent(first: FirstDeployment) -> NewProfile:
-    return lsp23.profile_of_data(data=first.data, salt=first.salt)
+def _sent(first: FirstDeployment) -> Iterator[Deployment]:
+    """The data do not name the code; each release has another address."""
+    for release in RELEASES:
+        yield Deployment(first.salt, release.profile, release.key_manager, MODULE, first.data)
 
 
-def _ours(caller: Caller) -> NewProfile | None:
+def _found(caller: Caller) -> Iterator[Deployment]:
     made = RelayTransaction.objects.filter(
         user_id=caller.user_id, deploys_profile=True, status__in=RelayTransaction.EXECUTED
     )
     payload = made.order_by("pk").values_list("payload", flat=True).first()
-    deployment = decode(bytes(payload)) if payload else None
-    return deployment and lsp23.profile_of_data(data=deployment.module_data, salt=deployment.salt)
+    if payload and (ours := decode(bytes(payload))):
+        yield ours
+    with on_home(), limits.share_of_nodes(caller.user_id):
+        at_home = get_chain_client().read_first_deployment(profile=caller.profile_address)
+    if at_home:
+        yield at_home
 
 
 def _require_safe(wanted: WantedProfile) -> None:
@@ -109,7 +123,9 @@ def _require_safe(wanted: WantedProfile) -> None:
     if profile.owner != addresses.key_manager:
         raise _unsafe("At home the profile has another owner than its first key manager.", ())
     given = {
-        one.address: one.permissions for one in wanted.new.controllers if one.address != RECEIVER_DELEGATE
+        one.address: one.permissions
+        for one in wanted.new.controllers
+        if one.address not in RECEIVER_DELEGATES
     }
     now = client.read_permissions(profile=addresses.profile, controllers=list(given))
     lost = [

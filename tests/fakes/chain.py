@@ -34,6 +34,7 @@ from gateway.chain.types import (
 )
 from signer import deployments
 from signer.contracts import code_name
+from signer.deployments import Deployment
 from tests.fakes import lukso
 from tests.fakes.pool import read_transaction
 from tests.fakes.world import FakeWorld
@@ -107,6 +108,14 @@ class FakeChain(FakeWorld):
     def read_data(self, *, profile: str, key: bytes) -> bytes:
         self._ask("read_data")
         return self.data.get((profile, key), b"")
+
+    def read_first_deployment(self, *, profile: str) -> Deployment | None:
+        self._ask("read_first_deployment")
+        sent = [one for block in self._blocks for one in block.transactions if one.to == deployments.FACTORY]
+        for deployment in filter(None, (deployments.decode(one.data) for one in sent)):
+            if deployments.addresses_of(deployment).profile == profile:
+                return deployment
+        return None
 
     def read_view(self, *, contract: str, calldata: bytes, gas: int = 500_000) -> bytes:
         self._ask("read_view")

@@ -30,7 +30,7 @@ from relay.queries.calls import CallKey, Identity, active_transaction, rows_of_c
 from relay.services.accepting import acceptance, preflight, submission, unsigned
 from relay.services.accepting.calls import Approval, Caller, Gas, Step, SubmittedCall
 from relay.services.accepting.contention import locked
-from signer.deployments import FACTORY, KEY_MANAGER, PROFILE, Addresses, encode
+from signer.deployments import FACTORY, MODULE, RELEASES, Addresses, Deployment, encode
 from sponsors.queries import offers_for
 from sponsors.services import refusals
 from sponsors.services.paying import SponsorChoice
@@ -129,7 +129,7 @@ def _deploy(order: Order, store: Store) -> None:
     call = order.call()
     if _repeats(call, store):
         return
-    _check(call)
+    _check(call, order.wanted.new.deployment)
     if confirmed(lambda: _exists(call), refuses=lambda exists: exists):
         with transaction.atomic(durable=True):
             store(user_of_profile(profile_address=order.wanted.addresses.profile), None)
@@ -151,16 +151,19 @@ def _repeats(call: SubmittedCall, store: Store) -> bool:
     return True
 
 
-def _check(call: SubmittedCall) -> None:
+def _check(call: SubmittedCall, deployment: Deployment) -> None:
     """Refuse what the rows refuse: a pause, and implementations that staff do not trust."""
     if call.rows.is_paused:
         raise RelayPaused
-    is_trusted = are_trusted(call.rows.trusted_codes, profile_code=PROFILE, key_manager_code=KEY_MANAGER)
-    if not is_trusted:
+    profile, key_manager = deployment.profile, deployment.key_manager
+    is_known = any(one[:2] == (profile, key_manager) for one in RELEASES) and deployment.module == MODULE
+    if not is_known or not are_trusted(
+        call.rows.trusted_codes, profile_code=profile, key_manager_code=key_manager
+    ):
         raise UntrustedCode(
             "Staff of the service do not trust the implementations that it deploys.",
-            profileCode=PROFILE,
-            keyManagerCode=KEY_MANAGER,
+            profileCode=profile,
+            keyManagerCode=key_manager,
         )
 
 

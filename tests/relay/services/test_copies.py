@@ -16,6 +16,7 @@ from credits.queries import balance_of
 from credits.services import entries
 from devstack.services.stack import Services
 from devstack.world.abi import calldata
+from gateway.chain import lsp23
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.config import on_chain
 from gateway.chain.lsp6 import Permission, permissions_key
@@ -39,7 +40,8 @@ from tests.relay.two_chains import ForeignChain, foreign_chain
 from tests.relay.workers import broadcast_all, track
 from tests.sponsors.sponsorships import make_policy, make_sponsor
 from tests.threads import at_once
-from users.models import User
+from users.errors import UntrustedCode
+from users.models import TrustedImplementation, User
 
 pytestmark = pytest.mark.django_db
 
@@ -104,15 +106,74 @@ def test_a_profile_that_the_service_created_needs_no_data_for_its_copy(
     assert settle_on(elsewhere) == 1
 
 
+def test_a_profile_that_a_wallet_created_needs_no_data_either_because_home_has_the_factorys_event(
+    own: Own, elsewhere: ForeignChain
+) -> None:
+    deployment = a_deployment()
+    user = own(deployment)
+    assert copy(user, None, elsewhere).addresses == addresses_of(deployment)
+    assert settle_on(elsewhere) == 1
+
+
+def test_a_profile_of_an_older_release_is_copied_with_its_own_code_once_staff_trust_it(
+    own: Own, elsewhere: ForeignChain, services: Services, refused: Refused
+) -> None:
+    _, older = deployments.RELEASES
+    for there, here in zip(older[:2], deployments.RELEASES[0][:2], strict=True):
+        # The code of another release does for the addresses, which follow from those of the code.
+        services.rpc.call("anvil_setCode", there, services.rpc.call("eth_getCode", here, "latest"))
+    deployment = _with_delegate(a_deployment(), older.receiver_delegate)._replace(
+        profile=older.profile, key_manager=older.key_manager
+    )
+    user = own(deployment)
+    rows = TrustedImplementation.objects.filter(address__in=older[:2])
+    assert rows.update(is_active=False) == 2
+    with refused(UntrustedCode) as refusal:
+        copy(user, sent(deployment), elsewhere)
+    assert refusal.value.members == {"profileCode": older.profile, "keyManagerCode": older.key_manager}
+    rows.update(is_active=True)
+    made = copy(user, sent(deployment), elsewhere)
+    assert made.addresses == addresses_of(deployment)
+    assert copy(user, None, elsewhere).relayed == made.relayed
+    assert settle_on(elsewhere) == 1
+
+
+def _with_delegate(deployment: Deployment, delegate: str) -> Deployment:
+    data, newest = deployment.module_data, bytes.fromhex(RECEIVER_DELEGATE[2:])
+    return deployment._replace(module_data=data.replace(newest, bytes.fromhex(delegate[2:])))
+
+
+def test_a_new_profile_does_not_get_an_older_receiver_delegate() -> None:
+    older = _with_delegate(a_deployment(), deployments.RELEASES[1].receiver_delegate)
+    with pytest.raises(PostDeploymentRefused):
+        lsp23.profile_of_data(data=older.module_data, salt=older.salt)
+
+
 def test_without_its_data_or_with_others_a_profile_is_not_copied(
-    user: User, elsewhere: ForeignChain, refused: Refused
+    user: User, elsewhere: ForeignChain, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = a_deployment()
-    for first in (None, sent(other)):
+    # The node does not keep old events, or returns another profile's.
+    for found in (None, other):
+        monkeypatch.setattr(JsonRpcChainClient, "read_first_deployment", lambda *_, found=found, **__: found)
+        with refused(FirstDeploymentUnknown):
+            copy(user, None, elsewhere)
+    for first in (sent(other), FirstDeployment(other.salt, other.module_data[:-32])):
         with refused(FirstDeploymentUnknown):
             copy(user, first, elsewhere)
-    with refused(PostDeploymentRefused):
-        copy(user, FirstDeployment(other.salt, other.module_data[:-32]), elsewhere)
+
+
+def test_a_first_deployment_with_something_that_the_service_does_not_deploy_is_not_copied(
+    own: Own, elsewhere: ForeignChain, refused: Refused
+) -> None:
+    deployment, key = a_deployment(), secrets.token_bytes(32)
+    entries = deployments.decode_entries(deployment.module_data)
+    assert entries is not None
+    data = deployments.encode_entries([*entries, (key, b"value")])
+    user = own(deployment._replace(module_data=data))
+    with refused(PostDeploymentRefused) as refusal:
+        copy(user, None, elsewhere)
+    assert refusal.value.members["dataKey"] == "0x" + key.hex()
 
 
 def test_home_gets_no_copy(own: Own, refused: Refused) -> None:

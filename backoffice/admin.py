@@ -26,7 +26,7 @@ from credits.models import CreditAccount, ReconciliationRun
 from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
-from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
+from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
 from gateway.admin.mixins import staff_of
 from gateway.admin.search import address_like
 from gateway.common.tasks import enqueue_now
@@ -61,19 +61,6 @@ class NoteForm(forms.Form):
     )
 
 
-class SignInSessionInline(ReadOnlyInline[SignInSession, User]):
-    model = SignInSession
-    fields = readonly_fields = (
-        "controller_address",
-        "created_at",
-        "refreshed_at",
-        "expires_at",
-        "revoked_at",
-    )
-    ordering = ("-created_at",)
-    show_change_link = True
-
-
 @admin.register(User)
 class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
     """Staff accounts and roles change after approval; of a wallet user, staff can only open or close the account."""
@@ -84,7 +71,6 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
     search_fields = ("username__istartswith", "email__istartswith")
     search_help_text = "A profile address in any casing, whole or in part, or the start of a staff name."
     ordering = ("-date_joined",)
-    inlines = (SignInSessionInline,)
     staff_actions = (
         ADJUST_CREDITS,
         GRANT_MODIFIER,

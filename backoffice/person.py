@@ -20,6 +20,7 @@ from earnings.queries import PersonEarnings
 from gateway.chain.config import chain_of
 from payments.models import Customer, Payout, Subscription
 from payments.stripe.client import is_live_key
+from relay.admin.calls import told_of
 from relay.models import Attempt, RelayTransaction
 from rewards import queries as rewards_queries
 from rewards.models import Badge
@@ -42,9 +43,10 @@ class CurrentBadge:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A relay transaction with the explorer's pages of its attempts."""
+    """A relay transaction, what it did, and its attempts with the explorer's pages."""
 
     row: RelayTransaction
+    told: str
     attempts: list[tuple[Attempt, str]]
 
 
@@ -175,6 +177,7 @@ def _calls(user: User) -> list[Call]:
     return [
         Call(
             row=row,
+            told=told_of(row),
             attempts=[
                 (attempt, chain_of(attempt.chain_id).transaction_page(attempt.transaction_hash))
                 for attempt in row.attempts.all()

@@ -49,7 +49,7 @@ def odds_page(table: DropTable) -> SafeString:
 
 def _item(item: Item, chance: Fraction) -> dict[str, Any]:
     return {
-        "drop_type": item.drop_type,
+        "drop_type": columns.word_of(item.drop_type),
         "weight": item.weight,
         "values": f"{_plain(item.least)}–{_plain(item.most)}",
         "minutes": item.minutes or "",
@@ -60,7 +60,7 @@ def _item(item: Item, chance: Fraction) -> dict[str, Any]:
 def _worth(odds: Odds, attempts: int) -> dict[str, str]:
     day = odds.over(attempts)
     return {
-        "drop_type": odds.drop_type,
+        "drop_type": columns.word_of(odds.drop_type),
         "probability": _percent(odds.probability),
         "expected": _figure(odds.expected),
         "variance": _figure(odds.variance),
@@ -254,7 +254,9 @@ class CheckInAdmin(OwnedAdmin):
     @admin.display(description="awarded")
     def awarded(self, row: CheckIn) -> str:
         drop = row.result
-        return f"{drop['type']} {drop['value']}" + (f" for {drop['minutes']} min" if drop["minutes"] else "")
+        return f"{columns.word_of(drop['type'])}: {drop['value']}" + (
+            f" for {drop['minutes']} min" if drop["minutes"] else ""
+        )
 
 
 @admin.register(DailySeed)

@@ -31,6 +31,7 @@ from gateway.admin.mixins import staff_of
 from gateway.chain.config import home
 from gateway.common import clock
 from gateway.staff import approvals, audit
+from gateway.staff.models import ApprovalRequest
 from payments.admin.rows import PayoutRateAdmin
 from payments.models import PayoutRate
 from payments.queries import rates_in_force
@@ -133,6 +134,14 @@ CLOSE = ReasonedAction(
 )
 
 
+def _waiting_closes() -> Any:
+    return ApprovalRequest.objects.waiting().filter(kind=closing.CLOSE.name)
+
+
+def _told(requests: Any) -> str:
+    return " ".join(f"Request {row.pk} to close {row.subject} waits for a second person." for row in requests)
+
+
 @admin.register(Month)
 class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
     """Months: the amounts owed to holders and earned, reconciled with Stripe and the chain."""
@@ -153,6 +162,16 @@ class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
         "digest",
     )
 
+    def awaited(self, row: Month) -> str:
+        if row.status == Month.Status.PREPARING:
+            return f"A worker prepares {row}. This page shows the figures as soon as they are there."
+        return _told(_waiting_closes().filter(object_id=str(row.pk)))
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        preparing = " ".join(map(self.awaited, Month.objects.filter(status=Month.Status.PREPARING)))
+        awaited = f"{preparing} {_told(_waiting_closes())}".strip()
+        return {**super().list_context(request), "awaited": awaited}
+
     @admin.display(ordering="begins_on")
     def month(self, row: Month) -> str:
         return str(row)
@@ -171,7 +190,9 @@ class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
     def form_context(self, request: HttpRequest, row: Month | None) -> dict[str, Any]:
         context = super().form_context(request, row)
         if row is not None:
-            context |= {"month": row, "month_tables": list(map(_shown, tables(row)))}
+            shown = list(map(_shown, tables(row)))
+            context |= {"month": row, "month_tables": shown}
+            context["month_empty"] = [table["name"] for table in shown if not table["rows"]]
             if self.has_export_permission(request) and row.prepared_at:
                 context["month_exports"] = [
                     {"label": label, "url": self.page_url(kind, row.pk)}
@@ -281,7 +302,10 @@ class CoinRateAdmin(ReasonedActions, StaffAdmin[CoinRate]):
 
     staff_actions = (IMPORT,)
     list_display = ("day", "coin", "currency", "price", "created_at")
-    list_filter = (one_of("coin", coins), one_of("currency", lambda: settings.BILLING_CURRENCIES))
+    list_filter = (
+        one_of("coin", coins),
+        one_of("currency", lambda: settings.BILLING_CURRENCIES, word=str.upper),
+    )
     ordering = ("-day", "coin", "currency")
     fields = ("day", "coin", "currency", "price")
 

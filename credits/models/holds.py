@@ -134,7 +134,7 @@ class CreditHold(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"hold {self.pk}: {self.amount} {self.status}"
+        return f"hold {self.pk}: {self.amount:,} credits, {self.get_status_display().lower()}"
 
 
 class PaidSpending(models.Model):

@@ -207,6 +207,14 @@ class ReasonedActions(AdminMixin):
     change_form_outer_before_template = "admin/staff_actions.html"
     list_before_template = "admin/staff_actions.html"
 
+    def awaited(self, row: Any) -> str:
+        """
+        Return what the row waits for and will have without a click, in words; empty for nothing.
+
+        Its page and the list show it, and reload themselves when it has changed.
+        """
+        return ""
+
     def get_urls(self) -> list[Any]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_do"
         confirm = path("do/<slug:name>/", self.admin_site.admin_view(self.confirm), name=name)
@@ -229,7 +237,8 @@ class ReasonedActions(AdminMixin):
         return {**super().list_context(request), "staff_actions": offered}
 
     def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        return {**super().form_context(request, row), "staff_actions": self.offered_for(request, row)}
+        own = {"staff_actions": self.offered_for(request, row), "awaited": row and self.awaited(row)}
+        return {**super().form_context(request, row), **own}
 
     def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
         """Return label and URL of each action that the signed-in user may apply to the row."""

@@ -114,7 +114,10 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
 
     list_display = ("created_at", "what", "whom", "changed", "reason", "requested_by", "state", "expires_at")
     list_display_links = ("created_at", "what")
-    list_filter = (_State, one_of("kind", lambda: [kind.name for kind in approval_kinds.kinds()]))
+    list_filter = (
+        _State,
+        one_of("kind", lambda: [kind.name for kind in approval_kinds.kinds()], word=approval_kinds.title_of),
+    )
     list_select_related = ("requested_by",)
     list_defer = ("payload",)
     ordering = ("-pk",)

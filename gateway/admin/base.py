@@ -29,15 +29,21 @@ from gateway.admin.mixins import Audited
 from gateway.common.fields import ClockField
 
 
-def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
-    """Return a filter for the column `field` with these values; Django's own filter would scan the table for them."""
+def one_of(
+    field: str, values: Callable[[], Iterable[str]], *, word: Callable[[str], str] = str
+) -> type[admin.SimpleListFilter]:
+    """
+    Return a filter for the column `field` with these values; Django's own filter would scan the table for them.
+
+    `word` returns what staff read of a value.
+    """
 
     class OneOf(admin.SimpleListFilter):
         title = field.replace("_", " ")
         parameter_name = field
 
         def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
-            return [(value, value) for value in values()]
+            return [(value, word(value)) for value in values()]
 
         def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
             return queryset.filter(**{field: self.value()}) if self.value() else queryset

@@ -5,6 +5,7 @@ codes.
 Apps register labels and tones of their codes; a page then formats each field by its type.
 """
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -22,7 +23,7 @@ from django.utils.timezone import localtime
 
 from gateway.chain.config import chain_of, home
 from gateway.chain.types import Chain
-from gateway.common.fields import AddressField, HashField
+from gateway.common.fields import AddressField, HashField, Uint256Field
 
 Tone = Literal["good", "bad", "waiting", "quiet"]
 # Shown in place of an empty value.
@@ -36,6 +37,8 @@ _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)")
 # Columns with status codes, which are shown in colour.
 _STATES = ("status", "state", "outcome", "terminal_status")
+# Columns with codes that have no list of choices.
+_CODES = ("_code", "_reason", "rule", "outcome")
 _words: dict[str, str] = {}
 _tones: dict[str, Tone] = {}
 
@@ -51,8 +54,10 @@ def colour(tone: Tone, *codes: str) -> None:
 
 
 def word_of(code: str, label: str = "") -> str:
-    """Return the registered label of a code, else the code with spaces."""
-    return _words.get(str(code)) or (label or str(code).replace("_", " ").replace("-", " ")).capitalize()
+    """Return the registered label of a code, else the code with spaces. Names in a label stay as they are written."""
+    spaced = str(code).replace("_", " ").replace("-", " ").lower()
+    shown = _words.get(str(code)) or (label if label.lower() != spaced else "") or spaced
+    return shown[:1].upper() + shown[1:]
 
 
 def badge(code: str, label: str = "") -> SafeString:
@@ -154,6 +159,16 @@ def short(text: str) -> SafeString | str:
     return format_html('<span class="short" title="{}">{}…{}</span>', text, text[:8], text[-6:])
 
 
+def long_number(value: int | None) -> SafeString | str:
+    """Return an identifier; a random one of 128 bits is shortened like a hash."""
+    return NOTHING if value is None else short(str(value))
+
+
+def structure(value: Any) -> SafeString | str:
+    """Return a JSON value as lines, and an empty one as nothing."""
+    return format_html("<pre>{}</pre>", json.dumps(value, indent=2, ensure_ascii=False)) if value else NOTHING
+
+
 def worded(
     field: str,
     codes: Callable[[], Iterable[str]],
@@ -213,21 +228,21 @@ def _field(model: type[models.Model], name: Any) -> models.Field[Any, Any] | Non
     return field if isinstance(field, models.Field) and not field.primary_key else None
 
 
-def _how(
-    field: models.Field[Any, Any], *, in_list: bool, is_percent: bool
-) -> Callable[[Any], SafeString | str] | None:
+_Show = Callable[[Any], SafeString | str]
+
+
+def _how(field: models.Field[Any, Any], *, in_list: bool, is_percent: bool) -> _Show | None:
     name, of_chain = field.attname, hasattr(field.model, "chain_id")
 
     def value(row: Any) -> Any:
         return getattr(row, name)
 
-    if field.choices and isinstance(field, models.CharField):
-        show = badge if name in _STATES else word_of
-        return lambda row: show(value(row), getattr(row, f"get_{name}_display")()) if value(row) else NOTHING
+    if isinstance(field, models.CharField | models.JSONField):
+        return _text(field, in_list=in_list)
     if isinstance(field, models.BooleanField):
         return lambda row: yes_or_no(value(row))
-    if isinstance(field, AddressField | HashField):
-        return (lambda row: short(value(row) or "")) if in_list else None
+    if name == "chain_id":
+        return lambda row: chain_of(value(row)).name
     if name.endswith("_minor") and hasattr(field.model, "currency"):
         return lambda row: money(value(row), row.currency)
     if name.endswith("_wei"):
@@ -237,6 +252,35 @@ def _how(
         )
     if is_percent:
         return lambda row: percent(value(row))
-    if isinstance(field, models.IntegerField | models.DecimalField) and not field.is_relation:
-        return None if name.endswith(_NAMES) else lambda row: number(value(row))
+    if isinstance(field, models.IntegerField | models.DecimalField | Uint256Field) and not field.is_relation:
+        show = long_number if name.endswith(_NAMES) else number
+        return lambda row: show(value(row))
     return None
+
+
+def _text(field: models.Field[Any, Any], *, in_list: bool) -> _Show | None:
+    """Return the display of a text or of JSON; codes are shown in words."""
+    name = field.attname
+
+    def value(row: Any) -> Any:
+        return getattr(row, name)
+
+    if isinstance(field, models.JSONField):
+        return lambda row: structure(value(row))
+    if isinstance(field, AddressField | HashField):
+        return (lambda row: short(value(row) or "")) if in_list else None
+    if field.choices:
+        show = badge if name in _STATES else word_of
+        return lambda row: show(value(row), getattr(row, f"get_{name}_display")()) if value(row) else NOTHING
+    if name == "currency":
+        return lambda row: str(value(row)).upper() or NOTHING
+    if name.endswith(_CODES):
+        return lambda row: _with_code(value(row))
+    return None
+
+
+def _with_code(code: str) -> SafeString | str:
+    """Return the registered label of a code, with the code as its title; other texts as they are."""
+    return (
+        format_html('<span title="{}">{}</span>', code, word_of(code)) if code in _words else code or NOTHING
+    )

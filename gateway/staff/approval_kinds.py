@@ -138,6 +138,11 @@ def kinds() -> list[Kind]:
     return list(_kinds.values())
 
 
+def title_of(name: str) -> str:
+    """Return the title of the kind with this name; the name itself of one that is no longer registered."""
+    return next((kind.title for kind in kinds() if kind.name == name), name)
+
+
 def kind_of(approval: ApprovalRequest) -> Kind:
     return _kinds[approval.kind]
 

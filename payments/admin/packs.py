@@ -18,7 +18,7 @@ from payments.models import AutoTopUp, CreditPack, Purchase
 from payments.services.subscriptions import SubscriptionRequest, check_sellable
 
 columns.colour("good", Purchase.Status.PAID)
-_CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
+_CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES, word=str.upper)
 
 
 def _check_pack(pack: CreditPack) -> None:

@@ -48,7 +48,7 @@ columns.describe(
         _S.CANCELED: "Ended",
     }
 )
-_CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
+_CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES, word=str.upper)
 _TYPE = one_of("type", lambda: EVENT_TYPES)
 
 

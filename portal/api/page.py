@@ -27,8 +27,8 @@ from gateway.web.throttling import user_rate
 from portal.api import schema
 from portal.dashboard import Home, home_of
 from portal.histories import KINDS, Happening, Position, timeline_of
-from portal.payloads import MOST_ACTIONS, actions_of
 from relay.models import HASH_PART, RelayTransaction
+from relay.payloads import MOST_ACTIONS, actions_of
 from users.api.authentication import ProfileRequest
 
 _FEWEST, _USUAL, _MOST = 1, 25, 100

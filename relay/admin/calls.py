@@ -1,5 +1,7 @@
 """Relay transactions and their attempts, with the actions on a transaction."""
 
+from collections.abc import Sequence
+
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -7,6 +9,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from credits.models import CreditEntry
+from credits.services import adjustments
 from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
@@ -16,6 +20,8 @@ from gateway.admin.search import MOST, people_like
 from gateway.chain.config import chain_of
 from gateway.chain.errors import CallRefused
 from gateway.common import clock
+from gateway.staff import approvals
+from gateway.staff.models import ApprovalRequest
 from relay.models import (
     DEPLOYED_FIRST,
     HASH_PART,
@@ -25,6 +31,7 @@ from relay.models import (
     RelayTransaction,
     ReversedSettlement,
 )
+from relay.payloads import told
 from relay.services.sending import cancellation
 from relay.services.sending.broadcasting import broadcast_again
 
@@ -84,6 +91,75 @@ CANCEL_UNSENT = ReasonedAction(
     run=_cancel_unsent,
     reaches_out=True,
     applies_to=cancellation.may_be_cancelled,
+)
+
+
+def told_of(call: RelayTransaction) -> str:
+    """Return what the call did, for the script that tells it in words."""
+    return told(bytes(call.payload), currency=chain_of(call.chain_id).currency)
+
+
+_GIVEN_BACK = "call-given-back"
+
+
+def _charged(call: RelayTransaction) -> int:
+    """Return the credits that the call cost its user, less its cashback."""
+    charge = call.hold.entry
+    if charge is None:
+        return 0
+    back = CreditEntry.objects.filter(key=f"back:{charge.key}").first()
+    return -charge.amount - (back.amount if back else 0)
+
+
+def _key_of_giving_back(call: RelayTransaction) -> str:
+    """Return a key that is the same for everybody while a request waits or is carried out, so a call is paid once."""
+    own = ApprovalRequest.objects.filter(key__startswith=f"{_GIVEN_BACK}:{call.pk}:")
+    refused = own.exclude(pk__in=own.filter(status=ApprovalRequest.Status.DONE)).exclude(
+        pk__in=ApprovalRequest.objects.waiting().values("pk")
+    )
+    return f"{_GIVEN_BACK}:{call.pk}:{refused.count()}"
+
+
+def _is_given_back(call: RelayTransaction) -> bool:
+    return ApprovalRequest.objects.filter(key=_key_of_giving_back(call)).exists()
+
+
+def _give_back(call: RelayTransaction, decision: Decision) -> str:
+    amount = _charged(call)
+    approval = adjustments.request(
+        user=call.user,
+        credits=amount,
+        key=_key_of_giving_back(call),
+        actor=decision.actor,
+        reason=decision.reason,
+    )
+    return approvals.outcome_of(approval, f"{amount:+,d} credits were posted.")
+
+
+def _reason_of(rows: Sequence[RelayTransaction]) -> dict[str, str]:
+    call, *others = rows
+    why = (
+        columns.word_of(call.failure_code).lower() if call.failure_code else call.get_status_display().lower()
+    )
+    return (
+        {}
+        if others
+        else {"reason": f"Call {call.transaction_hash[:10]}… ({why}): its credits are given back."}
+    )
+
+
+GIVE_BACK = ReasonedAction(
+    name="give_back",
+    label="Give these credits back",
+    permission=adjustments.ADJUST.asks,
+    effect=lambda call: (
+        f"{_charged(call):+,d} credits: what the call cost, less its cashback. Once for each call."
+    ),
+    run=_give_back,
+    initial=_reason_of,
+    applies_to=lambda call: _charged(call) > 0 and not _is_given_back(call),
+    kind=adjustments.ADJUST,
+    person=lambda call: call.user,
 )
 
 
@@ -171,6 +247,7 @@ class RelayTransactionAdmin(OfChains, Exportable, ReasonedActions, ReadOnlyAdmin
             None,
             {
                 "fields": (
+                    "did",
                     "status",
                     "failure_code",
                     "failure_detail",
@@ -182,7 +259,7 @@ class RelayTransactionAdmin(OfChains, Exportable, ReasonedActions, ReadOnlyAdmin
         ),
         (
             "Cost",
-            {"fields": ("expected_cost", "real_cost", "credits_before", "hold", "gas_limit")},
+            {"fields": ("expected_cost", "real_cost", "captured", "credits_before", "hold", "gas_limit")},
         ),
         ("Time", {"fields": ("created_at", "settled_at", "terminal_status")}),
         (
@@ -205,13 +282,30 @@ class RelayTransactionAdmin(OfChains, Exportable, ReasonedActions, ReadOnlyAdmin
             },
         ),
     )
-    staff_actions = (BROADCAST_AGAIN, CANCEL_UNSENT)
+    readonly_fields = ("did", "captured")
+    staff_actions = (GIVE_BACK, BROADCAST_AGAIN, CANCEL_UNSENT)
 
     @admin.display(description="profile", ordering="profile_address")
     def profile(self, call: RelayTransaction) -> SafeString:
         """Link to the user who sent the call. The call's row has the address, so this needs no join."""
         page = reverse("admin:users_user_change", args=[call.user_id])
         return format_html('<a href="{}">{}</a>', page, columns.short(call.profile_address))
+
+    @admin.display(description="what it did")
+    def did(self, call: RelayTransaction) -> SafeString:
+        """Return a place that the script of the account page fills with its own sentence."""
+        return format_html('<span data-deeds="{}"></span>', told_of(call))
+
+    @admin.display(description="captured")
+    def captured(self, call: RelayTransaction) -> SafeString | str:
+        """Return the credits that the user was charged, and the part that came back as cashback."""
+        captured = call.hold.captured_amount
+        if captured is None:
+            return columns.NOTHING
+        back = captured - _charged(call)
+        return format_html(
+            "{}{}", columns.number(captured), f", {back:,} of them back as cashback" if back else ""
+        )
 
     @admin.display(description="why", ordering="failure_code")
     def why(self, call: RelayTransaction) -> str | SafeString:

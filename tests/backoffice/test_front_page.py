@@ -302,3 +302,17 @@ def test_every_role_sees_the_figures(role: str) -> None:
     assert "Credits outstanding" in browser.get("/admin/").content.decode()
     user = UserFactory.create()
     assert 'id="balance"' in browser.get(f"/admin/users/user/{user.pk}/change/").content.decode()
+
+
+def test_the_page_begins_with_what_alarms_and_says_so_if_nothing_does(
+    staff: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alarm = page_figures()["alarms"]
+    assert "Stripe against payouts" in [one.title for one in alarm]
+    page = staff.get("/admin/").content.decode()
+    assert page.index("Needs attention") < page.index("Stripe against payouts") < page.index('role="search"')
+    quiet = {**page_figures(), "alarms": [], "as_of": "now"}
+    monkeypatch.setattr(front_page, "cached_figures", lambda **_: quiet)
+    page = staff.get("/admin/").content.decode()
+    assert "Nothing needs your attention" in page
+    assert "Needs attention" not in page

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -247,3 +248,11 @@ def test_the_page_costs_the_same_whatever_happened(staff: Client, user: User) ->
             page_of(staff, user)
         counts.append(len(statements))
     assert counts[0] == counts[1]
+
+
+def test_the_page_shows_sessions_once_and_what_each_call_did(staff: Client, user: User) -> None:
+    relayed(user, 2)
+    session = make(SignInSession, user=user)
+    page = page_of(staff, user)
+    assert page.count(reverse("admin:users_signinsession_change", args=[session.pk])) == 1
+    assert page.count("data-deeds=") == 2

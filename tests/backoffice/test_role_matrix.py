@@ -108,7 +108,7 @@ MATRIX = {
     "webhooks.Message": Row(ALL, actions={"resend": "soS"}),
     "webhooks.Notice": Row(ALL),
     "relay.RelayTransaction": Row(
-        ALL, actions={"broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"
+        ALL, actions={"give_back": "sS", "broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"
     ),
     "relay.Attempt": Row(ALL, export="fS"),
     "relay.Relayer": Row(

@@ -84,6 +84,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("Relayer", "add_relayer", "add"),
     ("Relayer", "bring_back_relayer", "bring_back"),
     ("Relayer", "stops, or resumes with an approved key", "pause", "resume", "retire"),
+    ("RelayTransaction", "adjust_credits", "give_back"),
     ("RelayTransaction", "sends the same bytes, or releases their hold", "broadcast_again", "cancel_unsent"),
     ("Pause", "stops, or resumes", "pause_relay", "resume_relay", "pause_check_ins", "resume_check_ins"),
     ("ApprovalRequest", "is the second person", "approve", "reject"),

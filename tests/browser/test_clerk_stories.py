@@ -1,5 +1,6 @@
 """What staff do in a day: each story with its number of clicks, in the roles that it takes."""
 
+import re
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,12 +16,15 @@ from credits.queries import balance_of
 from payments.models import PayoutRate, Refund
 from payments.services import events, refunds
 from payments.stripe import set_billing_client
+from relay.models import RelayTransaction
 from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient, colleague, follow, look_up
-from tests.factories import UserFactory
+from tests.factories import UserFactory, random_address
 from tests.fakes.billing import FakeBilling
+from tests.fakes.profiles import transfer
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import receive_event
+from tests.portal.history_rows import earned, relayed
 from users.models import RecoveryCodes, User
 from users.services import second_factors
 
@@ -98,6 +102,33 @@ def test_a_refund_shows_its_clawback_and_a_note_stays_as_written(admin: AdminCli
     admin.picture("audit-log", whole=False)
     wide = "() => { const table = document.querySelector('#result_list'); return table.scrollWidth - innerWidth; }"
     assert page.evaluate(wide) <= 0
+
+
+def test_the_credits_of_a_failed_call_are_given_back_with_four_clicks(admin: AdminClient) -> None:
+    user, to = UserFactory.create(), random_address()
+    earned(user, 20)
+    relayed(user, 1)
+    RelayTransaction.objects.update(
+        payload=transfer(to, 25 * 10**16),
+        status="Failed",
+        failure_code="reverted",
+        failure_detail="It reverted.",
+    )
+    row, before = RelayTransaction.objects.get(), balance_of(user).balance
+    page = admin.enter(colleague("support"))
+    clicks = Clicks(page)
+    clicks.search(str(user.profile_address))
+    sentence = f"Sent 0.25 LYX to {to[:6]}…{to[-4:]}"
+    expect(page.locator("td[data-deeds]")).to_have_text(sentence)
+    clicks.on(page.get_by_role("link", name=row.transaction_hash[:10]).last)
+    expect(page.locator("[data-deeds]")).to_have_text(sentence)
+    assert violations(page) == []
+    admin.picture("call-of-a-person")
+    clicks.on(clicks.link("Give these credits back"))
+    expect(page.locator("[name=reason]")).to_have_value(re.compile("reverted without a reason"))
+    clicks.on(clicks.button("Give these credits back"))
+    expect(page.get_by_text("+1 credits were posted").first).to_be_visible()
+    assert (clicks.count, balance_of(user).balance) == (4, before + 1)
 
 
 def test_a_colleague_sets_up_the_phone_at_the_first_login(

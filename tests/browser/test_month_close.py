@@ -49,8 +49,10 @@ def test_a_month_is_closed_with_eleven_clicks_of_two_staff_members(
     page.locator("[name=month]").fill(f"{begins:%Y-%m}")
     finance.picture("month-prepare")
     clicks.on(_confirm(page, "Prepare a month"))
-    assert closing.prepare_waiting(now=clock.now()) == 1
     clicks.on(page.locator("#result_list tbody").get_by_role("link").first)
+    expect(page.get_by_text(f"A worker prepares {begins:%Y-%m}.")).to_be_visible()
+    assert closing.prepare_waiting(now=clock.now()) == 1
+    # Without a click: the page reloads itself.
     expect(page.get_by_text("Rates of the coin are missing")).to_be_visible()
     finance.picture("month-with-problems")
 
@@ -87,6 +89,8 @@ def test_a_month_is_closed_with_eleven_clicks_of_two_staff_members(
     others.on(_confirm(page, "Approve"))
     operations.picture("month-approved")
     assert (clicks.count + others.count, Month.objects.get().status) == (11, "closed")
+    expect(finance.page.get_by_text("and never changes again").first).to_be_visible()
+    assert "None." not in finance.page.locator("#content").inner_text()
 
 
 def _menu(page: Page, name: str) -> Any:

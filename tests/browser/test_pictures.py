@@ -20,6 +20,7 @@ from checkin.services import checkins
 from credits.services import adjustments, reconciliation
 from devstack.demo.people import addresses_of
 from devstack.services.stack import Services
+from gateway.admin import columns
 from payments.models import Payout, PayoutRate
 from payments.services import reconciliation as stripe_reconcile
 from payments.stripe import set_billing_client
@@ -124,12 +125,12 @@ def test_the_most_used_staff_pages_show_recent_events(
             (
                 "relay-transaction",
                 f"/admin/relay/relaytransaction/{failed.pk}/change/",
-                (failed.failure_code, failed.failure_detail),
+                (columns.word_of(failed.failure_code), failed.failure_detail),
             ),
             (
                 "drop-table",
                 f"/admin/checkin/droptable/{table.pk}/change/",
-                ("EXPERIENCE", "expected per day"),
+                ("Experience", "expected per day"),
             ),
             (
                 "refund",

@@ -1,6 +1,10 @@
 """The relay in the admin: lists and pages, and the actions of operations."""
 
+import html
+import json
+import re
 import secrets
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -12,21 +16,38 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from credits.models import HoldStatus
+from credits.models import EntrySource, HoldStatus
 from credits.queries import balance_of
+from credits.services import entries
+from gateway.admin.actions import Decision, carry_out
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
+from gateway.staff.approval_kinds import RequestConflict
 from gateway.staff.models import Pause
 from gateway.staff.pauses import is_paused
+from relay.admin import calls
 from relay.models import Loss, Relayer, RelayTransaction
+from relay.payloads import actions_of
 from relay.queries.calls import RELAY
 from relay.services.fleet import losses
 from relay.services.sending import replacement
+from tests.factories import UserFactory
+from tests.portal.history_rows import relayed
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Accept
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later
-from tests.staff import address_of, browser_of, confirm, everything, log_in_staff, member, messages_of, prove
+from tests.staff import (
+    address_of,
+    approve,
+    browser_of,
+    confirm,
+    everything,
+    log_in_staff,
+    member,
+    messages_of,
+    prove,
+)
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -215,3 +236,74 @@ def test_the_losses_page_shows_the_budget_and_its_users(
     assert results(staff, "loss", q=str(user.profile_address)) == list(Loss.objects.all())
     Loss.objects.update(lost_wei=10**15, settled_at=timezone.now())
     assert "only self-transfers" in staff.get(reverse("admin:relay_loss_changelist")).content.decode()
+
+
+def test_the_credits_of_a_call_are_given_back_once_with_the_reason_filled_in(db: None) -> None:
+    user = UserFactory.create()
+    entries.grant(user=user, credits=50, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    relayed(user, 2)
+    row, other = RelayTransaction.objects.order_by("pk")
+    before = balance_of(user).balance
+    page = browser_of(member("support")).get(address_of("relay_relaytransaction", "give_back", row))
+    assert row.transaction_hash[:10] in page.context["form"]["reason"].value()
+    shown = browser_of(member("support")).get(reverse("admin:relay_relaytransaction_change", args=[row.pk]))
+    assert address_of("relay_relaytransaction", "give_back", row) in shown.content.decode()
+
+    message = prove("relay_relaytransaction", "give_back", row, roles={"support"})
+
+    assert "+1 credits were posted" in message
+    assert balance_of(user).balance == before + 1
+    again = confirm(browser_of(member("support")), "relay_relaytransaction", "give_back", row)
+    assert "does not apply" in messages_of(again)
+    assert balance_of(user).balance == before + 1
+    confirm(browser_of(member("support")), "relay_relaytransaction", "give_back", other)
+    assert balance_of(user).balance == before + 2
+
+
+def test_two_clerks_who_give_back_the_same_call_at_once_give_it_back_once(db: None) -> None:
+    user = UserFactory.create()
+    entries.grant(user=user, credits=50, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    relayed(user, 1)
+    row = RelayTransaction.objects.get()
+    before, refused = balance_of(user).balance, []
+    for clerk in (member("support"), member("support")):
+        decision = Decision(
+            actor=clerk, action="give_back", reason="a lost call", inputs={}, token=uuid.uuid4()
+        )
+        try:
+            # Past the check of the page, as the slower of the two is.
+            carry_out(calls.GIVE_BACK, row, decision)
+        except RequestConflict as refusal:
+            refused.append(refusal.code)
+    assert (balance_of(user).balance, len(refused)) == (before + 1, 1)
+
+
+@pytest.mark.parametrize("decided", ["approve", "reject"])
+def test_a_large_call_is_given_back_when_a_second_person_agrees(
+    db: None, settings: Settings, decided: str
+) -> None:
+    limits = settings.APPROVAL_LIMITS["credits"]
+    settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "credits": {**limits, "actor": 0}}
+    user = UserFactory.create()
+    entries.grant(user=user, credits=50, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    relayed(user, 1)
+    row, before = RelayTransaction.objects.get(), balance_of(user).balance
+    asked = confirm(browser_of(member("support")), "relay_relaytransaction", "give_back", row)
+    assert "waits for a second person" in messages_of(asked)
+    assert not calls.GIVE_BACK.applies_to(row)
+    approve("finance", action=decided)
+    assert balance_of(user).balance == before + (decided == "approve")
+    # Who was refused may ask again.
+    assert calls.GIVE_BACK.applies_to(row) == (decided == "reject")
+
+
+def test_the_page_of_a_call_says_what_it_did_and_what_was_captured(staff: Client, accept: Accept) -> None:
+    row = accept()
+    page = staff.get(reverse("admin:relay_relaytransaction_change", args=[row.pk])).content.decode()
+    told = json.loads(html.unescape(re.search(r'data-deeds="([^"]*)"', page)[1]))  # type: ignore[index]
+    assert told["currency"] == "LYX"
+    assert [action["action"] for action in told["actions"]] == [
+        action.action for action in actions_of(bytes(row.payload))
+    ]
+    assert "portal/staff-deeds.js" in page
+    assert ">Captured<" in re.sub(r"\s+", "", page)

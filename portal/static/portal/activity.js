@@ -1,10 +1,11 @@
 // One timeline of everything that happened to the account, and the proof of the ledger.
 
+import { deedsOf } from "./deeds.js";
 import { actionButton, actions, details, explorerLink, field, form, h, panel, quiet } from "./dom.js";
 import { icon } from "./icons.js";
 import { ledgerProof } from "./ledger.js";
 import { bars, monthOf } from "./plot.js";
-import { coins, credits, date, money, number, short, signed, t, timeOfDay } from "./text.js";
+import { credits, date, money, number, signed, t, timeOfDay } from "./text.js";
 import { CALL_STATES, FAILURES, SOURCES, describe, nameOf } from "./words.js";
 
 const PAGE = 25;
@@ -153,8 +154,7 @@ function happening(row, service) {
 function titleOf(row, service) {
   if (row.kind === "check-in") return t("Check-in: {drop}", { drop: describe(row.drop) });
   if (row.kind === "entry") return entryTitle(row);
-  const actionsOf = row.actions.map((action) => actionTitle(action, service));
-  return [actionsOf.join(", ") || t("Transaction"), row.hasMoreActions ? t("and more") : ""].join(" ");
+  return deedsOf(row, service.currency);
 }
 
 function entryTitle({ entrySource, network, amountMinor, currency }) {
@@ -163,41 +163,6 @@ function entryTitle({ entrySource, network, amountMinor, currency }) {
   return amountMinor === null
     ? what
     : t("{what}: {money} paid", { what, money: money(amountMinor, currency) });
-}
-
-const METHODS = {
-  transfer: (to) => t("Sent tokens to {to}", { to }),
-  transferFrom: (to) => t("Sent tokens to {to}", { to }),
-  safeTransferFrom: (to) => t("Sent a token to {to}", { to }),
-  transferBatch: () => t("Sent tokens to several receivers"),
-  mint: (to) => t("Minted for {to}", { to }),
-  burn: () => t("Burned tokens"),
-  approve: (to) => t("Allowed {to} to use tokens", { to }),
-  setApprovalForAll: (to) => t("Changed what {to} may do with tokens", { to }),
-  authorizeOperator: (to) => t("Allowed {to} to use tokens", { to }),
-  revokeOperator: (to) => t("Withdrew the right of {to} to use tokens", { to }),
-  follow: (to) => t("Followed {to}", { to }),
-  unfollow: (to) => t("Unfollowed {to}", { to }),
-  transferOwnership: (to) => t("Offered the ownership to {to}", { to }),
-};
-
-function actionTitle({ action, to, valueWei, method, recipient }, { currency }) {
-  if (action === "send")
-    return t("Sent {amount} to {to}", { amount: coins(valueWei, currency), to: short(to) });
-  if (action === "write") return t("Changed the profile's data");
-  if (action === "deploy") return t("Created a contract");
-  if (action === "create") return t("Your profile was created");
-  if (action === "manage")
-    return method ? t("Called {method} of the profile", { method }) : t("Called a function of the profile");
-  const named = METHODS[method]?.(recipient ? short(recipient) : "?");
-  const called =
-    named ??
-    (method
-      ? t("Called {method} of {to}", { method, to: short(to) })
-      : t("Called the contract {to}", { to: short(to) }));
-  return valueWei === "0"
-    ? called
-    : t("{action} with {amount}", { action: called, amount: coins(valueWei, currency) });
 }
 
 function spent(rows) {

@@ -1,6 +1,7 @@
 // Words of the page in its language, and numbers, money and dates in the same one.
 
-// Django's catalogue of the page's language; the page has none if the language is that of the source.
+// Django's catalogue of the page's language; the page has none if the language is that of the source. On the pages of
+// staff, the name has other things of Django.
 const catalog = globalThis.django;
 const LANGUAGE = document.documentElement.lang;
 // The reader's own region, if it speaks the language of the page: words and digits are never of two languages.
@@ -20,11 +21,11 @@ const filled = (text, values) =>
   text.replaceAll(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 
 /** Translates a text; `{name}` in it stands for a value. */
-export const t = (text, values = {}) => filled(catalog?.gettext(text) ?? text, values);
+export const t = (text, values = {}) => filled(catalog?.gettext?.(text) ?? text, values);
 
 /** Translates a text that depends on a count, which is {count} in it. */
 export const tn = (one, other, count, values = {}) =>
-  filled(catalog?.ngettext(one, other, count) ?? (count === 1 ? one : other), {
+  filled(catalog?.ngettext?.(one, other, count) ?? (count === 1 ? one : other), {
     count: number(count),
     ...values,
   });

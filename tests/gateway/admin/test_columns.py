@@ -8,11 +8,14 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import strip_tags
 
-from credits.models import CreditEntry
+from checkin.models import CheckIn
+from credits.models import CreditEntry, CreditHold
 from earnings.models import Postback
 from gateway.admin import columns
-from payments.models import Payout
+from gateway.chain.config import get_chain
+from payments.models import Payout, PayoutRate
 from relay.models import Attempt, RelayTransaction
 from rewards.models import Badge, Modifier
 from tests.database import rewrite
@@ -33,6 +36,11 @@ from users.models import User
         (columns.wei(1_500_000_000, is_price=True), "1.5 gwei"),
         (columns.short("0x2bfDBF5a411826eBdfD4B2164cebB0996e66a97e"), "0x2bfDBF…66a97e"),
         (columns.badge("HELD"), "Held"),
+        (columns.word_of("WAITS", "waits for Stripe"), "Waits for Stripe"),
+        (columns.word_of("LATE_PAYER", "Late Payer"), "Late payer"),
+        (columns.long_number(2**127), "17014118…105728"),
+        (columns.long_number(75), "75"),
+        (columns.structure({}), "-"),
         (columns.number(None), "-"),
     ],
 )
@@ -114,3 +122,39 @@ def test_a_flag_that_is_not_set_is_shown_as_a_word_and_not_as_a_fault(client: Cl
         shown = re.sub(r"\s+", " ", client.get(url).content.decode())
         assert re.search(r'(class="field-is_conflicting"|Is conflicting</label>.{0,200}?)>no<', shown)
         assert "icon-no" not in shown
+
+
+@pytest.mark.django_db
+def test_codes_of_the_rows_are_shown_in_words(client: Client) -> None:
+    log_in_staff(client)
+    call, hold, check_in, rate = make(RelayTransaction), make(CreditHold), make(CheckIn), make(PayoutRate)
+    nonce = 2**127 + 75
+    RelayTransaction.objects.filter(pk=call.pk).update(
+        channel=nonce >> 64,
+        relay_nonce=nonce,
+        status="Failed",
+        failure_code="reverted",
+        settled_at=timezone.now(),
+    )
+    rewrite(PayoutRate.objects.filter(pk=rate.pk), currency="chf")
+    rewrite(
+        CheckIn.objects.filter(pk=check_in.pk),
+        possible_results=[{"type": "BONUS_OFFERWALL_CREDITS", "value": "5", "minutes": 7}],
+    )
+    for row, words, codes in (
+        (
+            call,
+            ("Reverted without a reason", get_chain().name, str(nonce)[:8]),
+            (str(nonce), str(call.chain_id)),
+        ),
+        (hold, ("Held",), ("HELD",)),
+        (check_in, ("Bonus on offers: 5 for 7 min",), ()),
+        (rate, ("CHF",), ("chf",)),
+    ):
+        model = row._meta.model_name
+        page = client.get(
+            reverse(f"admin:{row._meta.app_label}_{model}_change", args=[row.pk])
+        ).content.decode()
+        shown = strip_tags(page.split('id="content"', 1)[1].split("<script")[0])
+        assert [word for word in words if word not in shown] == []
+        assert [code for code in codes if code in shown.split()] == []

@@ -95,9 +95,29 @@ async function copy(event) {
   }
 }
 
+// Reload the page when what it waits for has happened. Nothing else moves the page under a reader.
+const FIRST_MILLISECONDS = 2_000;
+const LAST_MILLISECONDS = 30_000;
+
+function awaitedIn(page) {
+  return page.querySelector("[data-awaited]")?.textContent;
+}
+
+function reloadOnceDone(milliseconds = FIRST_MILLISECONDS) {
+  const awaited = awaitedIn(document);
+  if (awaited === undefined) return;
+  setTimeout(async () => {
+    const answer = await fetch(window.location.href).catch(() => null);
+    const page = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (page && awaitedIn(page) !== awaited) window.location.reload();
+    else reloadOnceDone(Math.min(2 * milliseconds, LAST_MILLISECONDS));
+  }, milliseconds);
+}
+
 // Registered before the theme's own listeners, so that its scroll areas are named when they are made.
 document.addEventListener("DOMContentLoaded", () => {
   makeOperable();
   alignHeadings();
+  reloadOnceDone();
   for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", copy);
 });

@@ -4,6 +4,7 @@ Decodes what a relay call does from its payload: the profile's actions, with the
 Callers sign payloads, which may contain anything, so a part that does not decode becomes an action without a name.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -81,6 +82,23 @@ def actions_of(payload: bytes) -> list[Action]:
         return [Action("write")]
     known = _KNOWN.get(selector)
     return [Action("manage", method=known.name if known else "")] if payload else []
+
+
+def told(payload: bytes, *, currency: str) -> str:
+    """Return the actions as JSON, in the names of the API's timeline, for the script that tells them in words."""
+    actions = actions_of(payload)
+    shown = [
+        {
+            "action": action.action,
+            "to": action.to,
+            "valueWei": str(action.value_wei),
+            "method": action.method,
+            "recipient": action.recipient,
+        }
+        for action in actions[:MOST_ACTIONS]
+    ]
+    more = len(actions) > MOST_ACTIONS
+    return json.dumps({"actions": shown, "hasMoreActions": more, "currency": currency})
 
 
 def _batch(body: bytes) -> Iterator[Action]:

@@ -7,7 +7,7 @@ from eth_utils.abi import function_signature_to_4byte_selector as selector
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.payloads import MOST_ACTIONS, Action, actions_of
+from relay.payloads import MOST_ACTIONS, Action, actions_of
 from tests.factories import random_address
 from tests.fakes.profiles import set_data, transfer
 

@@ -16,6 +16,26 @@ CREATE OR REPLACE FUNCTION credits_paid_left(of_account bigint) RETURNS bigint L
     )::bigint
 $$;
 
+-- How many of an account's first credits are left at most, and the chains besides home on which they may be spent; null
+-- without any. The caller has locked the account in an earlier statement. An account spends them before all others.
+CREATE OR REPLACE FUNCTION credits_home_left(of_account bigint, OUT left_over bigint, OUT chain_ids bigint[])
+LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT home.credits + coalesce(sum(entry.amount), 0), home.chain_ids INTO left_over, chain_ids
+    FROM credits_homecredits AS home
+    LEFT JOIN credits_entry AS entry
+        ON entry.account_id = home.account_id
+       AND (entry.source = 'RELAY_TRANSACTION' OR entry.source = 'RELAY_REVERSAL' AND entry.key LIKE 'reversal:hold:%')
+    WHERE home.account_id = of_account AND home.expires_at > statement_timestamp()
+    GROUP BY home.account_id;
+    IF left_over <= 0 THEN
+        -- The entries need not be summed again.
+        DELETE FROM credits_homecredits AS home WHERE home.account_id = of_account;
+        left_over := NULL;
+        chain_ids := NULL;
+    END IF;
+END $$;
+
 -- Adds new debt and credits of check-ins to the unbacked credits of the UTC day, or returns false where they exceed the
 -- ceiling. The day's row stays locked until the transaction ends, so it is locked after the accounts and before relayers.
 CREATE OR REPLACE FUNCTION credits_take_unbacked(new_debt bigint, of_check_ins bigint) RETURNS boolean
@@ -97,8 +117,9 @@ END $$;
 -- account does not afford is deleted again; one of 0, for a call that a sponsor pays, any account affords. Holds on debt
 -- come last: with all accounts locked, their new debt is taken from the day's, whose row no other hold touches.
 --
--- wanted: [{place, user_id, key, credits, debt_limit, paid_only}], with the debt limit of the user's badge. A hold that is
--- `paid_only` takes neither credits that were given nor debt. One row for each, in the order of accounts, those on debt
+-- wanted: [{place, user_id, key, credits, debt_limit, paid_only, elsewhere}], with the debt limit of the user's badge, and the
+-- call's chain unless it is the home chain. A hold that is `paid_only` takes neither credits that were given nor debt.
+-- Elsewhere, first credits are taken only if their policy names the chain and they cover the hold. One row for each, in the order of accounts, those on debt
 -- last:
 --   placed       the hold, the account's balance, and how many of its holds are open now
 --   repeated     the key was taken before: the hold it names, its user, and the balance of that user's account
@@ -115,11 +136,15 @@ DECLARE
     -- Of the holds on debt: account, credits, new debt, and the columns to return if the service lends it.
     debts jsonb[] := '{}';
     paid_left bigint;
+    held_before bigint;
+    is_placed boolean;
+    home record;
 BEGIN
+    SELECT NULL::bigint AS left_over, NULL::bigint[] AS chain_ids INTO home;
     FOR call IN
         WITH request AS (
             SELECT * FROM jsonb_to_recordset(wanted) AS request (
-                place integer, user_id bigint, key text, credits bigint, debt_limit bigint, paid_only boolean
+                place integer, user_id bigint, key text, credits bigint, debt_limit bigint, paid_only boolean, elsewhere bigint
             )
         ), placed AS (
             INSERT INTO credits_hold (account_id, key, amount, status)
@@ -150,8 +175,27 @@ BEGIN
         SET held = account.held + call.credits, open_holds = account.open_holds + 1
         WHERE account.id = call.account_id
           AND (account.balance - account.held >= call.credits OR call.credits = 0)
-        RETURNING 'placed', account.balance, account.open_holds INTO outcome, balance, open_holds;
-        IF FOUND AND call.paid_only THEN
+        RETURNING 'placed', account.balance, account.open_holds, account.held - call.credits
+        INTO outcome, balance, open_holds, held_before;
+        is_placed := FOUND;
+        home.left_over := NULL;
+        home.chain_ids := NULL;
+        IF call.elsewhere IS NOT NULL AND call.credits > 0 THEN
+            home := credits_home_left(call.account_id);
+        END IF;
+        IF is_placed AND call.elsewhere = ANY(home.chain_ids) AND call.credits <= home.left_over - held_before THEN
+            NULL;
+        ELSIF is_placed AND NOT coalesce(call.paid_only, false) AND home.left_over IS NOT NULL
+            AND call.credits > balance - held_before - greatest(0, home.left_over - held_before)
+        THEN
+            UPDATE credits_account AS account
+            SET held = account.held - call.credits, open_holds = account.open_holds - 1
+            WHERE account.id = call.account_id;
+            DELETE FROM credits_hold WHERE id = call.hold_id;
+            outcome := 'insufficient';
+            available := greatest(0, balance - held_before - greatest(0, home.left_over - held_before));
+            open_holds := NULL;
+        ELSIF is_placed AND call.paid_only THEN
             paid_left := credits_paid_left(call.account_id);
             IF call.credits > paid_left THEN
                 UPDATE credits_account AS account
@@ -164,9 +208,10 @@ BEGIN
             ELSE
                 UPDATE credits_hold SET paid_only = true WHERE id = call.hold_id;
             END IF;
-        ELSIF NOT FOUND THEN
+        ELSIF NOT is_placed THEN
             SELECT * INTO on_debt FROM credits_hold_on_debt(
-                call.account_id, call.credits, CASE WHEN call.paid_only THEN 0 ELSE call.debt_limit END
+                call.account_id, call.credits,
+                CASE WHEN call.paid_only OR home.left_over IS NOT NULL THEN 0 ELSE call.debt_limit END
             );
             IF on_debt.open_holds IS NOT NULL THEN
                 debts := debts || (to_jsonb(call) || to_jsonb(on_debt));

@@ -385,8 +385,8 @@ END $$;
 -- Locks: holds, users' accounts, the day's unbacked credits, sponsors' accounts, relayers, each in the order of its key.
 -- Once the account is locked, what is read of a channel is final: all its calls belong to one account.
 --
--- calls: [{place, user_id, key, credits, debt_limit, paid_only, key_manager, controller, channel, relay_nonce, chain_nonce,
--- worst_cost_wei, risk_wei, quote, now, sponsor}]; `sponsor` is null or what `sponsors_pay` wants of the call.
+-- calls: [{place, user_id, key, credits, debt_limit, paid_only, elsewhere, key_manager, controller, channel, relay_nonce,
+-- chain_nonce, worst_cost_wei, risk_wei, quote, now, sponsor}]; `sponsor` is null or what `sponsors_pay` wants of the call.
 -- policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day, user_loss_wei, service_loss_wei,
 -- lock_timeout, relayer_lock_timeout}; a timeout of null changes nothing. Outcomes:
 --   taken          the hold, the balance before, and the relayer with the account nonce

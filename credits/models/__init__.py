@@ -19,6 +19,7 @@ from credits.models.holds import (
     ExpiringLot,
     ExpiryRule,
     HoldStatus,
+    HomeCredits,
     PaidSpending,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     "ExpiringLot",
     "ExpiryRule",
     "HoldStatus",
+    "HomeCredits",
     "PaidSpending",
     "ReconciliationRun",
     "UnbackedCeiling",

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import pgtrigger
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -157,6 +158,32 @@ class PaidSpending(models.Model):
 
     def __str__(self) -> str:
         return f"{self.credits:,} paid credits spent"
+
+
+class HomeCredits(models.Model):
+    """
+    The first credits of an account, which are spent at home and on the named chains only, until they expire.
+
+    `credits_place_holds` deletes the row when the account has spent as many. A reorganisation that undoes the profile
+    deletes it too.
+    """
+
+    account = models.OneToOneField(
+        CreditAccount, models.PROTECT, primary_key=True, related_name="home_credits"
+    )
+    credits = models.BigIntegerField()
+    chain_ids = ArrayField(models.BigIntegerField(), default=list)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "credits_homecredits"
+        verbose_name_plural = "home credits"
+        constraints = [
+            models.CheckConstraint(condition=Q(credits__gte=1), name="credits_homecredits_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.credits:,} home credits"
 
 
 class Allowance(models.Model):

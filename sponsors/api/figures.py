@@ -119,6 +119,11 @@ class TermsSerializer(serializers.Serializer[Any]):
     firstDays = serializers.IntegerField(
         source="first_days", allow_null=True, help_text="After how many days first credits expire."
     )
+    firstChainIds = serializers.ListField(
+        source="first_chain_ids",
+        child=serializers.IntegerField(),
+        help_text="Chains besides home on which first credits may be spent.",
+    )
 
     def get_listedProfiles(self, terms: Any) -> int:  # noqa: N802 (the name on the wire)
         return len(terms.listed)

@@ -36,7 +36,7 @@ from sponsors.rules.functions import MOST_FUNCTIONS, NotAFunction, selectors_of
 from sponsors.rules.rights import Right
 from sponsors.services import self_service
 
-_MOST_TARGETS, _MOST_LISTED = 20, 200
+_MOST_TARGETS, _MOST_LISTED, _MOST_CHAINS = 20, 200, 20
 # A sponsor's server takes the operator's approval, because it gets the payloads of strangers.
 _RULES = [choice for choice in ProfileRule.choices if choice[0] != ProfileRule.VERIFIED]
 _PURPOSES = [choice for choice in Purpose.choices if choice[0] != Purpose.WELCOME]
@@ -155,6 +155,13 @@ class TermsRequestSerializer(BodySerializer):
         allow_null=True,
         help_text="After how many days first credits expire.",
     )
+    firstChainIds = serializers.ListField(
+        child=StrictIntegerField(min_value=1),
+        required=False,
+        default=list,
+        max_length=_MOST_CHAINS,
+        help_text="Chains besides home on which first credits may be spent.",
+    )
 
     @classmethod
     def terms_in(cls, data: Any) -> dict[str, Any]:
@@ -183,6 +190,7 @@ _FIELDS = {
     "originCalls": "origin_calls",
     "firstCredits": "first_credits",
     "firstDays": "first_days",
+    "firstChainIds": "first_chain_ids",
 }
 
 

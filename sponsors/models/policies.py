@@ -15,7 +15,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.db.models.functions import Now
 
 from gateway.chain.config import chains, home
@@ -168,6 +168,13 @@ class PolicyVersion(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(MOST_FIRST_DAYS)],
         help_text="For first credits: after how many days they expire.",
     )
+    first_chain_ids = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        blank=True,
+        db_default=Value([], output_field=ArrayField(models.BigIntegerField())),
+        help_text="For first credits: the ids of chains besides home on which they may be spent.",
+    )
     # The owner who wrote the terms within the sponsor's budget. Null for terms that staff have approved.
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, editable=False, related_name="+", db_index=False
@@ -240,7 +247,7 @@ class PolicyVersion(models.Model):
                 name="sponsors_policyversion_welcome",
             ),
             models.CheckConstraint(
-                condition=Q(first_credits__isnull=True, first_days__isnull=True)
+                condition=Q(first_credits__isnull=True, first_days__isnull=True, first_chain_ids=[])
                 | Q(
                     purpose__in=OF_PROFILES,
                     first_credits__isnull=False,
@@ -308,6 +315,12 @@ class PolicyVersion(models.Model):
     def _clean_first_credits(self) -> None:
         if (self.first_credits is None) != (self.first_days is None):
             raise ValidationError({"first_days": "First credits have both a number and days."})
+        further = {chain.id for chain in chains()} - {home().id}
+        if self.first_credits is None and self.first_chain_ids:
+            raise ValidationError({"first_chain_ids": "Only first credits have further chains."})
+        if not further.issuperset(self.first_chain_ids or ()):
+            ids = ", ".join(map(str, sorted(further))) or "none"
+            raise ValidationError({"first_chain_ids": f"The service has these chains besides home: {ids}."})
         if self.first_credits is None:
             return
         if self.purpose not in OF_PROFILES or self.chain_id not in {None, home().id}:

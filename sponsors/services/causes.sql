@@ -25,7 +25,7 @@ WITH version AS (
                       THEN concat_ws('/', ' ' || purpose, coalesce(window_calls::text, '-'), coalesce(campaign_calls::text, '-'),
                                      coalesce(origin_calls::text, '-'), coalesce(chain_id::text, '-'))
                       ELSE '' END
-               || coalesce(' first ' || first_credits || '/' || first_days, '') AS limits,
+               || coalesce(' first ' || first_credits || '/' || first_days || coalesce('/' || nullif(array_to_string(first_chain_ids, ','), ''), ''), '') AS limits,
            created_by_id
     FROM sponsors_policyversion
 ), written AS (
@@ -75,7 +75,8 @@ FROM version LEFT JOIN (
                                      coalesce(terms ->> 'window_calls', '-'), coalesce(terms ->> 'campaign_calls', '-'),
                                      coalesce(terms ->> 'origin_calls', '-'), coalesce(terms ->> 'chain_id', '-'))
                       ELSE '' END
-               || coalesce(' first ' || (terms ->> 'first_credits') || '/' || (terms ->> 'first_days'), '') AS limits
+               || coalesce(' first ' || (terms ->> 'first_credits') || '/' || (terms ->> 'first_days')
+                           || coalesce('/' || nullif(translate(terms ->> 'first_chain_ids', '[] ', ''), ''), ''), '') AS limits
     FROM approved WHERE kind = 'add_policy_version'
 ) AS approval ON approval.made_id = version.id::text
 WHERE version.created_by_id IS NULL
@@ -177,6 +178,19 @@ SELECT 'first credits are given to a profile that gets them once', 'nothing', 'i
 FROM sponsors_firstcredits AS given
 JOIN credits_hold AS hold ON hold.id = given.hold_id AND hold.status = 'CAPTURED'
 WHERE given.digest IS NULL
+UNION ALL
+SELECT 'home credits are first credits under their terms', concat_ws(' on ', home.credits, home.chain_ids),
+       coalesce(concat_ws(' on ', terms.first_credits, terms.first_chain_ids), 'nothing'),
+       jsonb_build_object('account', home.account_id::text)
+FROM credits_homecredits AS home
+JOIN credits_account AS account ON account.id = home.account_id
+LEFT JOIN sponsors_sponsoredcall AS call
+    ON call.user_id = account.user_id AND EXISTS (
+        SELECT FROM sponsors_firstcredits AS given
+        JOIN credits_hold AS hold ON hold.id = given.hold_id AND hold.status = 'CAPTURED' WHERE given.call_id = call.id
+    )
+LEFT JOIN sponsors_policyversion AS terms ON terms.id = call.version_id
+WHERE (home.credits, home.chain_ids) IS DISTINCT FROM (terms.first_credits, terms.first_chain_ids)
 UNION ALL
 SELECT 'a voucher is used by a call of its sponsor', coalesce(used.signer, 'nothing'),
        CASE terms.profiles WHEN 'vouched' THEN 'a voucher of a signer of the sponsor' ELSE 'nothing' END,

@@ -13,18 +13,19 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from credits.models import CreditEntry, EntrySource, ExpiringLot, HoldStatus
+from credits.models import CreditEntry, EntrySource, ExpiringLot, HoldStatus, HomeCredits
 from credits.services.entries import Posting, post_all
 from credits.services.holds import ClosedHold, ReopenedHold
 from sponsors.models import FirstCredits
 
 
 class Due(NamedTuple):
-    """First credits that are due: the profile's user, how many, and after how many days they expire."""
+    """First credits that are due: the profile's user, how many, when they expire, and chains to spend them on."""
 
     user_id: int
     credits: int
     days: int
+    chain_ids: Sequence[int]
 
 
 def promise(*, profile: str, hold_id: int) -> None:
@@ -55,12 +56,15 @@ def give(*, closed: Sequence[ClosedHold], due: Mapping[int, Due], now: datetime)
             for key, one in sorted(given.items(), key=lambda item: item[1].user_id)
         ]
     )
+    ends = {key: now + timedelta(days=one.days) for key, one in given.items()}
     ExpiringLot.objects.bulk_create(
-        ExpiringLot(
-            entry_id=ids[key],
-            credits=one.credits,
-            expires_at=now + timedelta(days=one.days),
-            announced_at=now,
+        ExpiringLot(entry_id=ids[key], credits=one.credits, expires_at=ends[key], announced_at=now)
+        for key, one in given.items()
+    )
+    accounts = dict(CreditEntry.objects.filter(pk__in=ids.values()).values_list("key", "account"))
+    HomeCredits.objects.bulk_create(
+        HomeCredits(
+            account_id=accounts[key], credits=one.credits, chain_ids=one.chain_ids, expires_at=ends[key]
         )
         for key, one in given.items()
     )
@@ -76,6 +80,7 @@ def take_back(*, reopened: Sequence[ReopenedHold]) -> None:
         if user_id is not None
     ]
     if postings:
+        HomeCredits.objects.filter(account__entries__in=given).delete()
         post_all(postings)
 
 

@@ -148,7 +148,8 @@ def _summary(version: PolicyVersion) -> str:
     if version.purpose != Purpose.CALLS or any(numbers):
         limits += " " + _joined([version.purpose, *numbers])
     if version.first_credits:
-        limits += f" first {version.first_credits}/{version.first_days}"
+        chains = ",".join(map(str, version.first_chain_ids))
+        limits += f" first {version.first_credits}/{version.first_days}" + (f"/{chains}" if chains else "")
     return " ".join(["policy", str(version.policy_id), *map(str, values[:3]), limits])
 
 

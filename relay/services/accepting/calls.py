@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, home
 from gateway.chain.contracts import relay_call_bytes
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
@@ -219,6 +219,7 @@ class SubmittedCall:
             "credits": self.user_credits,
             "debt_limit": self.badge_debt,
             "paid_only": not get_chain().spends_given_credits,
+            "elsewhere": None if get_chain() is home() else get_chain().id,
             "key_manager": self.signed.key_manager,
             "controller": self.identity.controller,
             "channel": self.query.channel,

@@ -101,9 +101,11 @@ class _Settled(NamedTuple):
     sponsor_hold_id: int | None
     share_percent: int
     seconds: float
-    # The hold of a new profile's first credits, in how many days they expire, and how many are due now.
+    # The hold of a new profile's first credits, in how many days they expire, on which chains besides home they may be
+    # spent, and how many are due now.
     first_hold_id: int | None
     first_days: int
+    first_chain_ids: list[int]
     first_credits: int
 
 
@@ -358,7 +360,7 @@ def _settle_credits(settled: Sequence[_Settled], now: datetime) -> None:
     succeeded = {call.hold_id for call in settled if call.status == _Status.SUCCESS}
     cashback.reward(closed=[hold for hold in closed if hold.hold_id in succeeded], now=now)
     due = {
-        hold_id: first_credits.Due(call.user_id, call.first_credits, call.first_days)
+        hold_id: first_credits.Due(call.user_id, call.first_credits, call.first_days, call.first_chain_ids)
         for hold_id, call in firsts.items()
         if call.first_credits
     }

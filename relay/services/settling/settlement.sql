@@ -20,7 +20,7 @@ WITH outcome AS (
         extract(epoch FROM call.settled_at - call.created_at)::float AS seconds
 )
 SELECT settled.hold_id, settled.user_id, settled.cost, settled.status, sponsored.sponsor_hold_id, version.share_percent,
-       settled.seconds, gift.id, version.first_days,
+       settled.seconds, gift.id, version.first_days, version.first_chain_ids,
        CASE WHEN settled.status IN (@success@, @executed_externally@) AND given.digest IS NOT NULL AND person.is_active
             THEN gift.amount ELSE 0 END
 FROM settled

@@ -3,13 +3,16 @@
 import random
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.exceptions import ValidationError
 from django.db.models import F
 from django.utils import timezone
+from pytest_django import Settings
 
-from credits.models import CreditAccount, CreditEntry, CreditHold, EntrySource, ExpiringLot
+from credits.models import CreditAccount, CreditEntry, CreditHold, EntrySource, ExpiringLot, HomeCredits
 from credits.services import causes, expiry
 from credits.services.entries import Posting, post_all
 from devstack.services.stack import Services
@@ -17,7 +20,7 @@ from gateway.common.errors import DomainError
 from relay.models import ProfileCreation
 from relay.services import erasure
 from sponsors.errors import CallLimit, CampaignLimit, SponsorBudgetUsed, SponsorWithoutCredits
-from sponsors.models import FirstCredits, Sponsor, SponsoredCall
+from sponsors.models import FirstCredits, Policy, PolicyVersion, Sponsor, SponsoredCall
 from sponsors.services import first_credits, holding
 from tests.credits.causes import causeless
 from tests.database import rows_of
@@ -26,6 +29,7 @@ from tests.relay.chain import Chain
 from tests.relay.conftest import Settle
 from tests.relay.creating import a_request, create, deployment_of, for_profiles
 from tests.relay.sponsoring import account_of, hold_of, used
+from tests.relay.two_chains import settings_of
 from tests.relay.workers import assert_books_agree, resend
 from tests.sponsors.sponsorships import make_sponsor
 from tests.threads import at_once
@@ -40,7 +44,7 @@ _DAYS = random.randint(1, 365)
 def sponsor(relayers: object, trusted: None) -> Sponsor:
     """A sponsor whose policy gives each new profile first credits."""
     sponsor = make_sponsor()
-    for_profiles(sponsor, first_credits=_GIFT, first_days=_DAYS)
+    for_profiles(sponsor, first_credits=_GIFT, first_days=_DAYS, first_chain_ids=[77])
     return sponsor
 
 
@@ -80,6 +84,8 @@ def test_a_new_profile_gets_first_credits_from_its_sponsors_account_when_it_exis
     assert _entries(_account(row)) == [("FIRST_CREDITS", _GIFT)]
     lot = ExpiringLot.objects.get()
     assert (lot.entry.account, lot.credits) == (_account(row), _GIFT)
+    kept = HomeCredits.objects.get(account=_account(row))
+    assert (kept.credits, kept.chain_ids, kept.expires_at) == (_GIFT, [77], lot.expires_at)
     assert timedelta(days=_DAYS) <= lot.expires_at - before < timedelta(days=_DAYS, hours=1)
     _no_differences()
 
@@ -126,6 +132,7 @@ def test_first_credits_go_back_and_come_again_with_a_deployment_that_a_reorganis
     assert settle() == 0
     assert deployment_of(row).status == "Submitted"
     assert (account_of(sponsor).balance, _account(row).balance) == (100_000, 0)
+    assert not HomeCredits.objects.exists()
     assert account_of(sponsor).held == hold_of(deployment_of(row)).amount + _GIFT
     _no_differences()
 
@@ -246,10 +253,36 @@ def test_forged_first_credits_are_found(sponsor: Sponsor, settle: Settle) -> Non
     post_all([forged])
     (finding,) = causeless(EntrySource.FIRST_CREDITS)
     assert finding["have"] == "FIRST_CREDITS 5"
+    HomeCredits.objects.update(chain_ids=[78])
     FirstCredits.objects.update(digest=None)
     CreditHold.objects.filter(first_credits__isnull=False).update(amount=F("amount") + 1)
     rules = {each["rule"] for each in causes.find_differences()}
     assert rules >= {
         "first credits are given to a profile that gets them once",
+        "home credits are first credits under their terms",
         "a hold of first credits is that of a new profile under terms that give them",
     }
+
+
+@pytest.mark.parametrize(
+    ("terms", "why"),
+    [
+        ({"first_credits": 5}, "both a number and days"),
+        ({"first_days": 5}, "both a number and days"),
+        ({"first_credits": 5, "first_days": 5, "purpose": "calls"}, "on the home chain gives first credits"),
+        ({"first_credits": 5, "first_days": 5, "chain_id": 4242}, "on the home chain gives first credits"),
+        ({"first_chain_ids": [4242]}, "Only first credits have further chains"),
+        (
+            {"first_credits": 5, "first_days": 5, "first_chain_ids": [7]},
+            "has these chains besides home: 4242",
+        ),
+    ],
+)
+def test_terms_of_first_credits_that_contradict_each_other_are_refused(
+    services: Services, settings: Settings, terms: dict[str, Any], why: str
+) -> None:
+    settings.CHAINS = {**settings.CHAINS, 4242: settings_of(4242)}
+    policy = Policy.objects.create(sponsor=make_sponsor(), name="p")
+    draft: dict[str, Any] = {"purpose": "profiles", "call_credits": 1, **terms}
+    with pytest.raises(ValidationError, match=why):
+        PolicyVersion(policy=policy, number=1, **draft).clean()

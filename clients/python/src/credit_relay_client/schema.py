@@ -1711,6 +1711,7 @@ class Terms(TypedDict):
     originCalls: int | None
     firstCredits: int | None
     firstDays: int | None
+    firstChainIds: list[int]
 
 
 TermsProfilesEnum: TypeAlias = Literal[
@@ -1756,6 +1757,7 @@ class TermsRequestRequest(TypedDict):
     originCalls: NotRequired[int | None]
     firstCredits: NotRequired[int | None]
     firstDays: NotRequired[int | None]
+    firstChainIds: NotRequired[list[int]]
 
 
 class Timeline(TypedDict):

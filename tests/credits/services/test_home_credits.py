@@ -1,0 +1,92 @@
+"""First credits are spent at home, and elsewhere only on the chains that their policy names."""
+
+import json
+import random
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from credits.models import CreditAccount, EntrySource, HomeCredits
+from credits.services import entries, holds
+from credits.services.reconciliation import find_differences
+from gateway.common import db
+from tests.credits.rows import everything
+from tests.factories import UserFactory
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+_NAMED, _OTHER = random.sample(range(2, 10**6), 2)
+
+
+def _with(*, first: int, given: int = 0, paid: int = 0, days: int = 1) -> User:
+    user = UserFactory.create()
+    for amount, source in (
+        (first, EntrySource.FIRST_CREDITS),
+        (given, EntrySource.CHECK_IN),
+        (paid, EntrySource.CREDIT_PURCHASE),
+    ):
+        if amount:
+            entries.grant(user=user, credits=amount, source=source, key=secrets.token_hex(16))
+    account = CreditAccount.objects.get(user=user)
+    ends = timezone.now() + timedelta(days=days)
+    HomeCredits.objects.create(account=account, credits=first, chain_ids=[_NAMED], expires_at=ends)
+    return user
+
+
+def _place(user: User, credits: int, chain: int | None = None, **terms: Any) -> tuple[str, int]:
+    """Place a hold for a call on a chain, home by default; return the outcome and what is available."""
+    wanted = {"place": 0, "user_id": user.pk, "key": secrets.token_hex(16), "credits": credits}
+    wanted |= {"debt_limit": 0, "paid_only": False, "elsewhere": chain} | terms
+    row = db.only_row(
+        "SELECT outcome, available FROM credits_place_holds(%(wanted)s::jsonb)",
+        {"wanted": json.dumps([wanted])},
+    )
+    return str(row[0]), row[1]
+
+
+def test_first_credits_stay_at_home_where_a_chain_takes_given_credits() -> None:
+    given = random.randint(5, 500)
+    user = _with(first=1_000, given=given)
+    before = everything()
+    assert _place(user, given + 1, _OTHER) == ("insufficient", given)
+    assert _place(user, 1_000 + given + 1, _OTHER, debt_limit=10**6)[0] == "insufficient"
+    assert everything() == before
+    assert _place(user, given, _OTHER)[0] == "placed"
+    assert _place(user, 1_000)[0] == "placed"
+    assert find_differences() == []
+
+
+def test_a_named_chain_takes_first_credits_that_cover_the_call_and_others_take_none() -> None:
+    first = random.randint(100, 500)
+    user = _with(first=first, given=1_000)
+    before = everything()
+    assert _place(user, first, _OTHER, paid_only=True) == ("unpaid", 0)
+    assert _place(user, first + 1, _NAMED, paid_only=True) == ("unpaid", 0)
+    assert everything() == before
+    assert _place(user, first - 1, _NAMED, paid_only=True)[0] == "placed"
+    # One is left, because other holds take first credits too.
+    assert _place(user, 2, _NAMED, paid_only=True) == ("unpaid", 0)
+    assert _place(user, 1, _NAMED, paid_only=True)[0] == "placed"
+
+
+def test_paid_credits_pay_everywhere_beside_first_credits() -> None:
+    user = _with(first=100, paid=50)
+    assert _place(user, 51, _OTHER, paid_only=True) == ("unpaid", 50)
+    assert _place(user, 50, _OTHER, paid_only=True)[0] == "placed"
+
+
+def test_what_was_spent_at_home_is_no_longer_kept_for_it() -> None:
+    user = _with(first=100, given=100)
+    key = secrets.token_hex(8)
+    holds.close(costs={holds.place(user_id=user.pk, credits=60, key=key): 60})
+    assert _place(user, 101, _OTHER) == ("insufficient", 100)
+    holds.close(costs={holds.place(user_id=user.pk, credits=40, key=secrets.token_hex(8)): 40})
+    assert _place(user, 100, _OTHER)[0] == "placed"
+    assert not HomeCredits.objects.exists()
+
+
+def test_expired_first_credits_keep_nothing_at_home() -> None:
+    assert _place(_with(first=100, days=-1), 100, _OTHER)[0] == "placed"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from credit_relay_client import RelayProblem, create_profile, requested_profile
+from credit_relay_client import RelayProblem, create_profile, register_profile, requested_profile
 from tests.clients.fake_service import BUSY, KEY_MANAGER, PROFILE, FakeService, problem
 
 PATH = "/api/universal-profile"
@@ -43,6 +43,21 @@ def test_a_profile_is_requested_with_the_api_key_and_followed_to_its_end(service
     body = {"lsp6ControllerAddress": [CONTROLLER], "lsp3Profile": "0x00ff", **named}
     assert service.requests == [(PATH, body), (OF_PROFILE, {}), (OF_PROFILE, {}), (OF_PROFILE, {})]
     assert [method for _, method, _ in service.keys] == ["POST", "GET", "GET", "GET"]
+    assert {headers["Authorization"] for headers in service.headers} == {f"Bearer {API_KEY}"}
+
+
+def test_a_profile_of_salt_and_data_is_requested_for_further_chains_and_another_registered(
+    service: FakeService,
+) -> None:
+    service.replies[PATH] = [(200, asked("Success"))]
+    salt, data = secrets.token_bytes(32), secrets.token_bytes(8)
+
+    create_profile(service.url, API_KEY, salt=salt, post_deployment_data=data, chain_ids=[8453, 1])
+    service.replies[f"{PATH}/register"] = [(200, asked("Success"))]
+    assert register_profile(service.url, API_KEY, PROFILE) == asked("Success")
+
+    body = {"salt": "0x" + salt.hex(), "postDeploymentCallData": "0x" + data.hex(), "chainIds": [8453, 1]}
+    assert service.requests == [(PATH, body), (f"{PATH}/register", {"universalProfileAddress": PROFILE})]
     assert {headers["Authorization"] for headers in service.headers} == {f"Bearer {API_KEY}"}
 
 
@@ -100,7 +115,23 @@ def test_what_is_no_address_is_refused_before_anything_is_sent(service: FakeServ
         create_profile(service.url, API_KEY, [CONTROLLER, address])
     with pytest.raises(ValueError, match=r"^address: "):
         requested_profile(service.url, API_KEY, address)
+    with pytest.raises(ValueError, match=r"^address: "):
+        register_profile(service.url, API_KEY, address)
     assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "error"), [(1, "8453", TypeError), (0, True, TypeError), (2, 0, ValueError)]
+)
+def test_what_is_no_chain_id_is_named(
+    service: FakeService, place: int, wrong: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=rf"^chain_ids\[{place}\]: "):
+        create_profile(service.url, API_KEY, [CONTROLLER], chain_ids=[*range(1, place + 1), wrong])
+    assert service.requests == []
+
+
+_OF_DATA = {"salt": bytes(32), "post_deployment_data": b"data"}
 
 
 @pytest.mark.parametrize(
@@ -111,6 +142,15 @@ def test_what_is_no_address_is_refused_before_anything_is_sent(service: FakeServ
         ({"controllers": None}, TypeError),
         ({"metadata": "0x00ff"}, TypeError),
         ({"metadata": None}, TypeError),
+        ({"controllers": [CONTROLLER], **_OF_DATA}, ValueError),
+        ({"metadata": b"card", "controllers": None, **_OF_DATA}, ValueError),
+        ({"salt": b"short", "controllers": None, "post_deployment_data": b"data"}, ValueError),
+        ({"salt": "0x" + "5a" * 32, "controllers": None, "post_deployment_data": b"data"}, TypeError),
+        ({"salt": None, "controllers": None, "post_deployment_data": b"data"}, TypeError),
+        ({"post_deployment_data": None, "controllers": None, "salt": bytes(32)}, TypeError),
+        ({"post_deployment_data": b"", "controllers": None, "salt": bytes(32)}, ValueError),
+        ({"chain_ids": 8453}, TypeError),
+        ({"chain_ids": "8453"}, TypeError),
     ],
 )
 def test_an_argument_of_another_type_is_named(

@@ -16,9 +16,15 @@ interface ServerOptions {
 
 export interface CreateOptions extends ServerOptions {
   /** The addresses of the keys that control the new profile. */
-  controllers: readonly string[];
+  controllers?: readonly string[];
   /** The VerifiableURI of its LSP-3 metadata, in hex. */
   metadata?: string;
+  /** Instead of controllers and metadata: the salt of the deployment, 32 bytes in hex, */
+  salt?: string;
+  /** and `abi.encode(bytes32[], bytes[])` of the data keys and values of the new profile, in hex. */
+  postDeploymentData?: string;
+  /** Further chains that get the same address at once, besides home. */
+  chainIds?: readonly number[];
   /** What the sponsor's server has signed for this profile, for policies that want a voucher. */
   voucher?: string;
   /** What stands for the person, such as a network address, for policies that limit profiles by origin. */
@@ -37,6 +43,8 @@ export interface ReadOptions extends ServerOptions {
 const PATH = "/api/universal-profile";
 const OPEN_STATUSES: ReadonlySet<string> = new Set(["Pending", "Submitted"]);
 const PAUSE_SECONDS = 1;
+// 0x and 32 bytes.
+const SALT_CHARACTERS = 66;
 
 /**
  * Has a new Universal Profile deployed at the sponsor's cost, and waits for the end of the deployment.
@@ -45,10 +53,10 @@ const PAUSE_SECONDS = 1;
  * the same `key` tries again. Throws a TypeError that names the option which the service would refuse.
  */
 export async function createProfile(options: CreateOptions): Promise<Profile> {
-  const { metadata = "0x", voucher, origin, waitSeconds = 180 } = options;
+  const { chainIds, voucher, origin, waitSeconds = 180 } = options;
   const body = {
-    lsp6ControllerAddress: checkedControllers(options.controllers),
-    ...(checked(metadata, "metadata") !== "0x" && { lsp3Profile: metadata }),
+    ...deploymentOf(options),
+    ...(chainIds !== undefined && { chainIds: checkedChains(chainIds) }),
     ...(voucher !== undefined && { sponsorVoucher: voucher }),
     ...(origin !== undefined && { origin }),
   };
@@ -71,7 +79,45 @@ export async function requestedProfile(options: ReadOptions): Promise<Profile> {
   return serviceOf(options)("get", `${PATH}/${address(options.address, "address")}`);
 }
 
-function checkedControllers(controllers: readonly string[]): string[] {
+/**
+ * Opens an account for a profile that exists already, so that the sponsor can pay for its calls.
+ *
+ * Throws a TypeError if the address is none, or its checksum is wrong.
+ */
+export async function registerProfile(options: ReadOptions): Promise<Profile> {
+  const body = { universalProfileAddress: address(options.address, "address") };
+  return serviceOf(options)("post", `${PATH}/register`, { body });
+}
+
+/** The members of a request that tell which profile is deployed: controllers, or salt and data. */
+function deploymentOf(options: CreateOptions): Record<string, unknown> {
+  const { controllers, metadata = "0x", salt, postDeploymentData: data } = options;
+  const hasMetadata = checked(metadata, "metadata") !== "0x";
+  if (salt === undefined && data === undefined) {
+    return {
+      lsp6ControllerAddress: checkedControllers(controllers),
+      ...(hasMetadata && { lsp3Profile: metadata }),
+    };
+  }
+  if (controllers !== undefined)
+    throw new TypeError("controllers: those of a deployment by salt are in its data.");
+  if (hasMetadata) throw new TypeError("metadata: that of a deployment by salt is in its data.");
+  if (checked(salt, "salt").length !== SALT_CHARACTERS) throw new TypeError(`salt: ${salt} is not 32 bytes.`);
+  if (checked(data, "postDeploymentData") === "0x") throw new TypeError("postDeploymentData: there is none.");
+  return { salt, postDeploymentCallData: data };
+}
+
+function checkedChains(chainIds: readonly number[]): readonly number[] {
+  if (!Array.isArray(chainIds)) throw new TypeError("chainIds: this is no list of chain ids.");
+  chainIds.forEach((id: unknown, place) => {
+    if (!Number.isSafeInteger(id) || (id as number) < 1) {
+      throw new TypeError(`chainIds[${place}]: ${String(id)} is no chain id, such as 8453.`);
+    }
+  });
+  return chainIds;
+}
+
+function checkedControllers(controllers: readonly string[] | undefined): string[] {
   if (!Array.isArray(controllers) || controllers.length === 0) {
     throw new TypeError("controllers: this is no list of at least one address.");
   }

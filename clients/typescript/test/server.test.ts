@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { RelayProblem } from "../src/index.ts";
-import { createProfile, requestedProfile } from "../src/server.ts";
+import { createProfile, registerProfile, requestedProfile } from "../src/server.ts";
 import { FakeService, HASH, KEY_MANAGER, PROFILE, URL, problem } from "./service.ts";
 
 const PATH = "/api/universal-profile";
@@ -42,6 +42,22 @@ test("a profile is requested with the API key and followed to the end of its dep
     [OF_PROFILE, {}],
   ]);
   for (const headers of service.headers) assert.equal(headers["authorization"], "Bearer sponsor_key");
+});
+
+test("a profile of salt and data is requested for further chains, and an existing one registered", async () => {
+  const ended = () => [200, asked("Success")] as never;
+  const service = new FakeService().next(PATH, ended).next(`${PATH}/register`, ended);
+  const { controllers: _, ...options } = optionsOf(service);
+  const salt = `0x${"5a".repeat(32)}`;
+
+  await createProfile({ ...options, salt, postDeploymentData: "0x00ff", chainIds: [8453, 1] });
+  assert.deepEqual(await registerProfile({ ...options, address: PROFILE }), asked("Success"));
+
+  assert.deepEqual(service.bodies, [
+    [PATH, { salt, postDeploymentCallData: "0x00ff", chainIds: [8453, 1] }],
+    [`${PATH}/register`, { universalProfileAddress: PROFILE }],
+  ]);
+  assert.equal(service.headers.at(-1)?.["authorization"], "Bearer sponsor_key");
 });
 
 test("retries after lost responses have one key, and other profiles have their own", async () => {
@@ -113,15 +129,28 @@ for (const { address } of addresses.filter(({ code }) => code !== null)) {
     const options = { ...optionsOf(service), controllers: [CONTROLLER, address] };
     await assert.rejects(createProfile(options), /^TypeError: controllers\[1\]: /);
     await assert.rejects(requestedProfile({ ...options, address }), /^TypeError: address: /);
+    await assert.rejects(registerProfile({ ...options, address }), /^TypeError: address: /);
     assert.equal(service.bodies.length, 0);
   });
 }
 
+const SALT = `0x${"5a".repeat(32)}`;
+const OF_DATA = { controllers: undefined, salt: SALT, postDeploymentData: "0x00" };
 const refused: [object, RegExp][] = [
   [{ controllers: [] }, /^TypeError: controllers: /],
   [{ controllers: CONTROLLER }, /^TypeError: controllers: /],
   [{ metadata: "00ff" }, /^TypeError: metadata: 00ff is not hex/],
   [{ metadata: new Uint8Array(2) }, /^TypeError: metadata: /],
+  [{ controllers: undefined }, /^TypeError: controllers: /],
+  [{ salt: SALT, postDeploymentData: "0x00" }, /^TypeError: controllers: /],
+  [{ ...OF_DATA, metadata: "0x00" }, /^TypeError: metadata: /],
+  [{ ...OF_DATA, salt: "0x00" }, /^TypeError: salt: 0x00 is not 32 bytes/],
+  [{ ...OF_DATA, salt: undefined }, /^TypeError: salt: nothing is not hex/],
+  [{ ...OF_DATA, postDeploymentData: undefined }, /^TypeError: postDeploymentData: nothing is not hex/],
+  [{ ...OF_DATA, postDeploymentData: "0x" }, /^TypeError: postDeploymentData: /],
+  [{ chainIds: 8453 }, /^TypeError: chainIds: /],
+  [{ chainIds: [1, "8453"] }, /^TypeError: chainIds\[1\]: 8453 is no chain id/],
+  [{ chainIds: [0] }, /^TypeError: chainIds\[0\]: /],
 ];
 
 for (const [mistake, message] of refused) {

@@ -1,7 +1,7 @@
 """Relay calls of Universal Profiles through a credit relay gateway."""
 
 from credit_relay_client.calls import Call, RelayCall, encode_calls, personal_sign, quota_message, sign_hash
-from credit_relay_client.creation import create_profile, requested_profile
+from credit_relay_client.creation import create_profile, register_profile, requested_profile
 from credit_relay_client.relay import PreparedCall, Relay, SentTransaction, Work, connect
 from credit_relay_client.schema import ProblemCode
 from credit_relay_client.service import Node, RelayProblem, Service, ServiceUnreachable
@@ -25,6 +25,7 @@ __all__ = [
     "encode_calls",
     "personal_sign",
     "quota_message",
+    "register_profile",
     "requested_profile",
     "sign_hash",
 ]

@@ -12,14 +12,18 @@ from credit_relay_client.service import Service
 _PATH = "/api/universal-profile"
 _OPEN_STATUSES = {"Pending", "Submitted"}
 _PAUSE_SECONDS = 1
+_SALT_BYTES = 32
 
 
 def create_profile(
     url: str,
     api_key: str,
-    controllers: Sequence[str],
+    controllers: Sequence[str] | None = None,
     *,
     metadata: bytes = b"",
+    salt: bytes | None = None,
+    post_deployment_data: bytes | None = None,
+    chain_ids: Sequence[int] | None = None,
     voucher: str | None = None,
     origin: str | None = None,
     key: str | None = None,
@@ -36,6 +40,9 @@ def create_profile(
         api_key: A key of the sponsor with the right `create`. It belongs on a server, in no app.
         controllers: The addresses of the keys that control the new profile.
         metadata: The VerifiableURI of its LSP-3 metadata.
+        salt: Instead of controllers and metadata: the salt of the deployment, 32 bytes,
+        post_deployment_data: and `abi.encode(bytes32[], bytes[])` of the data keys and values of the new profile.
+        chain_ids: Further chains that get the same address at once, besides home.
         voucher: What the sponsor's server has signed for this profile, for policies that want a voucher.
         origin: What stands for the person, such as a network address, for policies that limit profiles by origin.
         key: Calls with the same key are one profile, so keep one for each user; by default a new one for each call.
@@ -47,11 +54,15 @@ def create_profile(
         RelayProblem: the service or the sponsor's policies refuse.
         TimeoutError: it is accepted, but not final in time. Read it with `requested_profile`.
     """
-    body: dict[str, Any] = {"lsp6ControllerAddress": _checked(controllers)}
-    if not isinstance(metadata, bytes):
-        raise TypeError(f"metadata: {metadata!r} is not bytes, such as bytes.fromhex(…).")
-    if metadata:
-        body |= {"lsp3Profile": "0x" + metadata.hex()}
+    _require_bytes(metadata, "metadata")
+    if salt is None and post_deployment_data is None:
+        body: dict[str, Any] = {"lsp6ControllerAddress": _checked(controllers)}
+        if metadata:
+            body |= {"lsp3Profile": "0x" + metadata.hex()}
+    else:
+        body = _by_salt(controllers, metadata, salt, post_deployment_data)
+    if chain_ids is not None:
+        body |= {"chainIds": _checked_chains(chain_ids)}
     if voucher is not None:
         body |= {"sponsorVoucher": voucher}
     if origin is not None:
@@ -75,7 +86,53 @@ def requested_profile(url: str, api_key: str, address: str, *, patience_seconds:
     return _read(Service(url, patience_seconds), api_key, address)
 
 
-def _checked(controllers: Sequence[str]) -> list[str]:
+def register_profile(url: str, api_key: str, address: str, *, patience_seconds: float = 60) -> Profile:
+    """
+    Open an account for a profile that exists already, so that the sponsor can pay for its calls.
+
+    Raises:
+        ValueError: the address is none, or its checksum is wrong.
+        RelayProblem: there is no such profile, or the sponsor has registered as many as the operator allows.
+    """
+    check_address(address, "address")
+    service, body = Service(url, patience_seconds), {"universalProfileAddress": address}
+    profile: Profile = service.patiently(
+        lambda: service.once("POST", f"{_PATH}/register", body, headers=_authorized(api_key))
+    )
+    return profile
+
+
+def _by_salt(controllers: object, metadata: bytes, salt: bytes | None, data: bytes | None) -> dict[str, Any]:
+    if controllers is not None:
+        raise ValueError("controllers: those of a deployment by salt are in its data.")
+    if metadata:
+        raise ValueError("metadata: that of a deployment by salt is in its data.")
+    of_salt, of_data = _require_bytes(salt, "salt"), _require_bytes(data, "post_deployment_data")
+    if len(of_salt) != _SALT_BYTES:
+        raise ValueError(f"salt: it has {len(of_salt)} bytes, and needs {_SALT_BYTES}.")
+    if not of_data:
+        raise ValueError("post_deployment_data: there is none.")
+    return {"salt": "0x" + of_salt.hex(), "postDeploymentCallData": "0x" + of_data.hex()}
+
+
+def _require_bytes(value: object, name: str) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{name}: {value!r} is not bytes, such as bytes.fromhex(…).")
+    return value
+
+
+def _checked_chains(chain_ids: Sequence[int]) -> list[int]:
+    if isinstance(chain_ids, str | bytes) or not isinstance(chain_ids, Sequence):
+        raise TypeError(f"chain_ids: {chain_ids!r} is not a list of chain ids.")
+    for place, chain_id in enumerate(chain_ids):
+        if isinstance(chain_id, bool) or not isinstance(chain_id, int):
+            raise TypeError(f"chain_ids[{place}]: {chain_id!r} is no chain id, such as 8453.")
+        if chain_id < 1:
+            raise ValueError(f"chain_ids[{place}]: {chain_id} is no chain id, such as 8453.")
+    return list(chain_ids)
+
+
+def _checked(controllers: Sequence[str] | None) -> list[str]:
     if isinstance(controllers, str) or not isinstance(controllers, Sequence):
         raise TypeError(f"controllers: {controllers!r} is not a list of addresses.")
     if not controllers:

@@ -39,10 +39,6 @@ def further_chains(
     Where the `signer` is this process ("local"), a chain uses the keys of home unless it has its own. Errors name their
     variable.
     """
-    if listed and signer == "remote":
-        raise ImproperlyConfigured(
-            "CHAINS needs keys in this process: the signer at SIGNER_URL signs for one chain."
-        )
     read: dict[int, ChainSettings] = {}
     for text in listed:
         with env.errors_of("CHAINS"):

@@ -13,6 +13,7 @@ from eth_utils.address import is_hex_address
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import chains, get_chain, home, on_chain
 from gateway.chain.errors import NodeUnavailable, SignerUnavailable
+from gateway.chain.remote_signing import remote_signer
 from gateway.chain.signing import NoSigner, get_signer
 from gateway.chain.treasury import get_treasury
 from gateway.chain.types import Chain
@@ -164,6 +165,29 @@ def rates_of_coins() -> list[CheckMessage]:
 
 def _price_variable(chain: Chain) -> str:
     return "CREDIT_WEI" if chain is home() else f"CHAIN_{chain.id}_CREDIT_WEI"
+
+
+_SILENT_SIGNER = Warning("The signer does not tell for which chains it signs.", id="relay.W005")
+
+
+@asks_another_server(_SILENT_SIGNER)
+def chains_of_the_signer() -> list[CheckMessage]:
+    """Refuse a chain for which a signer in another process does not sign: it would refuse all its calls."""
+    if settings.RELAY_SIGNER != "remote":
+        return []
+    try:
+        served = remote_signer().chain_ids()
+    except SignerUnavailable:
+        return [_SILENT_SIGNER]
+    return [
+        Error(
+            f"The signer at SIGNER_URL does not sign for chain {chain.id}.",
+            hint=f"List the chain in the signer's CHAINS, and set its SIGNER_{chain.id}_RPC_URL.",
+            id="relay.E008",
+        )
+        for chain in chains()
+        if chain.id not in served
+    ]
 
 
 _NO_NODE = Warning("No node in CHAIN_RPC_URLS responds.", id="relay.W001")

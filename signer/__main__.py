@@ -58,7 +58,10 @@ def _serve() -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
         logger.info(
-            "signing for %d relayers at %s", len(configuration.service.keys().relayers), configuration.listen
+            "signing for %d relayers on the chains %s at %s",
+            len(configuration.service.keys().relayers),
+            configuration.service.chain_ids,
+            configuration.listen,
         )
         server.serve_forever(poll_interval=0.2)
     return 0
@@ -87,14 +90,15 @@ class Pruning(threading.Thread):
             time.sleep(_PRUNED_EVERY_SECONDS)
 
     def prune(self) -> None:
-        """Prune once; if the node does not respond, the next run retries."""
-        try:
-            count = self._service.prune(days=self._days)
-        except NodeUnavailable as error:
-            logger.warning("the journal is not pruned now: %s", error)
-            return
-        if count:
-            logger.info("%s old entries of the journal are pruned", count)
+        """Prune once; what a chain's node does not respond to, the next run retries."""
+        for chain_id in self._service.chain_ids:
+            try:
+                count = self._service.prune(chain_id, days=self._days)
+            except NodeUnavailable as error:
+                logger.warning("the journal is not pruned now for chain %s: %s", chain_id, error)
+                continue
+            if count:
+                logger.info("%s old entries of the journal are pruned for chain %s", count, chain_id)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import errno
 import http.client
+import json
 import logging
 import os
 import socket
@@ -129,6 +130,18 @@ class SignerClient:
         try:
             return read_keys(self.request("GET", "/keys"))
         except ValueError as error:
+            raise SignerAway(str(error)) from error
+
+    def chains(self) -> list[int]:
+        """
+        Return the ids of the chains for which the signer signs.
+
+        Raises:
+            SignerAway: the signer did not respond in time, responded incorrectly, or is of a version without this page.
+        """
+        try:
+            return [int(chain_id) for chain_id in json.loads(self.request("GET", "/chains"))]
+        except (TypeError, ValueError) as error:
             raise SignerAway(str(error)) from error
 
     def sign(self, requests: Sequence[SigningRequest]) -> list[Outcome]:

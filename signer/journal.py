@@ -68,14 +68,15 @@ class Journal:
             self._file.execute("BEGIN IMMEDIATE")
             self._file.executemany(_INSERT, rows)
 
-    def amounts_since(self, since: float) -> list[tuple[str, Kind, float, int]]:
-        """Return for each account nonce signed since then: its address, kind and time, and the largest amount."""
-        largest: dict[tuple[str, int], tuple[Kind, float, int]] = {}
-        for address, nonce, kind, signed_at, amount in self._file.execute(_AMOUNTS, (since,)):
+    def amounts_since(self, since: float) -> list[tuple[Account, Kind, float, int]]:
+        """Return for each account nonce signed since then: its account, kind and time, and the largest amount."""
+        largest: dict[Slot, tuple[Kind, float, int]] = {}
+        for *slot, kind, signed_at, amount in self._file.execute(_AMOUNTS, (since,)):
+            key = Slot(*slot)
             # The self-transfer that cancels a deployment leaves it one.
-            first, _, before = largest.get((address, nonce), (Kind(kind), 0.0, 0))
-            largest[address, nonce] = first, signed_at, max(before, int(amount))
-        return [(address, *row) for (address, _), row in largest.items()]
+            first, _, before = largest.get(key, (Kind(kind), 0.0, 0))
+            largest[key] = first, signed_at, max(before, int(amount))
+        return [(Account(slot.address, slot.chain_id), *row) for slot, row in largest.items()]
 
     def is_pruned(self, slot: Slot) -> bool:
         """Return whether the entries of this account nonce are pruned."""
@@ -156,5 +157,5 @@ WHERE address = ? AND chain_id = ? AND account_nonce = ? ORDER BY rowid
 """
 _INSERT = "INSERT INTO signed VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _AMOUNTS = """
-SELECT address, account_nonce, kind, signed_at, amount FROM signed WHERE signed_at > ? ORDER BY rowid
+SELECT address, chain_id, account_nonce, kind, signed_at, amount FROM signed WHERE signed_at > ? ORDER BY rowid
 """

@@ -3,10 +3,12 @@ The signer's HTTP server, on a unix socket or over mutual TLS.
 
     POST /sign     signs a batch of transactions
     GET  /keys     the addresses
+    GET  /chains   the ids of the chains, home first
     GET  /health   200 while the journal is readable
     GET  /metrics  metrics in Prometheus' text format
 """
 
+import json
 import logging
 import select
 import socket
@@ -58,6 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
         service = self.server.service
         if self.path == "/keys":
             self._respond(200, write_keys(service.keys()))
+        elif self.path == "/chains":
+            self._respond(200, json.dumps(service.chain_ids).encode())
         elif self.path == "/health":
             service.signed_ever()
             self._respond(200, b"ok\n", "text/plain")
@@ -136,7 +140,11 @@ def _metrics(service: SigningService) -> str:
         for outcome, count in sorted(service.counts.items())
     ]
     lines.append("# TYPE signer_spent gauge")
-    lines += [f'signer_spent{{address="{address}"}} {amount}' for address, amount in service.spent().items()]
+    home, *_ = service.chain_ids
+    for account, amount in service.spent().items():
+        # As the service's metrics: the label of a chain, which home has not.
+        chain = "" if account.chain_id == home else f',chain="{account.chain_id}"'
+        lines.append(f'signer_spent{{address="{account.address}"{chain}}} {amount}')
     lines += [
         "# TYPE signer_log_lines_dropped_total counter",
         f"signer_log_lines_dropped_total {OUTPUT.dropped}",

@@ -1,38 +1,27 @@
 """
 Signs transactions that the policy allows, and records them in the journal.
 
-For each batch the service reads the called contracts from the chain, checks and signs each transaction, and stores all
-entries before it returns any signature. Batches are signed one at a time. If the caller has disconnected by then, the
-batch is not signed, because the caller may drop its calls and have them signed on other account nonces.
+For each batch the service reads the called contracts from their chain, checks and signs each transaction, and stores
+all entries before it returns any signature. Batches are signed one at a time. If the caller has disconnected by then,
+the batch is not signed, because the caller may drop its calls and have them signed on other account nonces.
 """
 
 import logging
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from eth_hash.auto import keccak
 
+from signer.chains import DAY, ServedChain, Spending
 from signer.journal import Account, Journal, Slot
 from signer.keys import Key, Keyring, KeyUnusable, MemoryKey
 from signer.messages import KeyList, Outcome, SigningRequest
-from signer.policy import (
-    NO_DEPLOYMENTS,
-    Budget,
-    DeploymentLimits,
-    Entry,
-    Kind,
-    TransactionLimits,
-    check_nonce,
-    check_relayed,
-    check_transfer,
-)
-from signer.targets import NodeUnavailable, Targets, Trust
+from signer.policy import Entry, Kind, check_nonce, check_relayed, check_transfer
+from signer.targets import NodeUnavailable, Trust
 from signer.transactions import (
     PolicyViolation,
     SignedTransaction,
@@ -42,22 +31,6 @@ from signer.transactions import (
 )
 
 logger = logging.getLogger(__name__)
-_HOUR, _DAY = 3600.0, 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Limits of one transaction, of each relayer's gas per hour, of the treasury's transfers, and of deployments."""
-
-    limits: TransactionLimits
-    gas_per_hour: int
-    # The maximum gas of a call to untrusted code; 0 means that no such call is signed.
-    max_gas_untrusted: int
-    transfer_wei: int
-    transfers_per_day_wei: int
-    deploys: DeploymentLimits = NO_DEPLOYMENTS
-    # The maximum gas of all relayers' deployments.
-    deployment_gas_per_day: int = 0
 
 
 class _Checked(NamedTuple):
@@ -66,6 +39,10 @@ class _Checked(NamedTuple):
     request: SigningRequest
     key: Key
     kind: Kind
+
+    @property
+    def target(self) -> Account:
+        return Account(self.request.transaction.to, self.request.transaction.chain_id)
 
     @property
     def slot(self) -> Slot:
@@ -78,18 +55,22 @@ class _Checked(NamedTuple):
 
 
 class SigningService:
-    """The keys behind the policy and the journal. Thread-safe."""
+    """
+    The keys behind the policies of their chains and the journal. Thread-safe.
+
+    Each key signs on each chain. The first chain is the service's home.
+    """
 
     def __init__(
         self,
         keys: Keyring,
-        policy: Policy,
+        chains: Sequence[ServedChain],
         journal: Journal,
-        targets: Targets,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.keyring, self._policy, self.journal, self._targets = keys, policy, journal, targets
+        self.keyring, self.journal = keys, journal
+        self._chains = {chain.id: chain for chain in chains}
         self._clock = clock
         self._calling = keys.for_calls
         self._own = set(self._calling) | ({keys.treasury.address} if keys.treasury else set())
@@ -97,15 +78,15 @@ class SigningService:
         # Devices are slow, so the signatures of a batch are made in parallel.
         self._threads = ThreadPoolExecutor(16, thread_name_prefix="sign")
         self.counts: Counter[str] = Counter()
-        self._budgets = {address: Budget(seconds=_HOUR) for address in self._calling}
-        if keys.treasury:
-            self._budgets[keys.treasury.address] = Budget(seconds=_DAY)
-        self._deployments = Budget(seconds=_DAY)
-        for address, kind, signed_at, amount in journal.amounts_since(clock() - _DAY):
-            if address in self._budgets:
-                self._budgets[address].spend(amount, now=signed_at)
-            if kind == Kind.DEPLOYMENT:
-                self._deployments.spend(amount, now=signed_at)
+        self._spending = {chain.id: Spending(chain.policy, keys) for chain in chains}
+        for account, kind, signed_at, amount in journal.amounts_since(clock() - DAY):
+            if account.chain_id in self._spending:
+                self._spending[account.chain_id].restore(account.address, kind, amount, at=signed_at)
+
+    @property
+    def chain_ids(self) -> list[int]:
+        """The ids of the chains for which this signer signs, home first."""
+        return list(self._chains)
 
     def keys(self) -> KeyList:
         """Return the addresses for which this signer signs."""
@@ -116,11 +97,15 @@ class SigningService:
             treasury=treasury.address if treasury else "",
         )
 
-    def spent(self) -> dict[str, int]:
-        """Return each key's spending: gas of the last hour, wei of the last day."""
+    def spent(self) -> dict[Account, int]:
+        """Return each key's spending on each chain: gas of the last hour, wei of the last day."""
         now = self._clock()
         with self._lock:
-            return {address: budget.spent(now=now) for address, budget in self._budgets.items()}
+            return {
+                Account(address, chain_id): amount
+                for chain_id, spending in self._spending.items()
+                for address, amount in spending.spent(now=now).items()
+            }
 
     def signed_ever(self) -> int:
         """Return the number of transactions ever signed; raises if the journal cannot be read."""
@@ -132,19 +117,19 @@ class SigningService:
         with self._lock:
             return self.journal.size()
 
-    def prune(self, *, days: int) -> int:
+    def prune(self, chain_id: int, *, days: int) -> int:
         """
-        Delete entries of account nonces that are final on the chain and have no entry younger than `days`.
+        Delete entries of account nonces that are final on this chain and have no entry younger than `days`.
 
         These account nonces are never signed again. Return the number of deleted entries.
 
         Raises:
             NodeUnavailable: the node did not respond.
         """
-        used, before = self._targets.used_nonces(self._own), self._clock() - days * _DAY
+        used, before = self._chains[chain_id].targets.used_nonces(self._own), self._clock() - days * DAY
         count = 0
         for address, below in used.items():
-            account = Account(address, self._policy.limits.chain_id)
+            account = Account(address, chain_id)
             is_done = False
             while not is_done:
                 # The lock is released after each step, so that signing waits for one step at most.
@@ -171,7 +156,7 @@ class SigningService:
             (place, item)
             for place, item in enumerate(checked)
             if isinstance(item, _Checked)
-            and (item.kind != Kind.CALL or item.request.transaction.to in trusts)
+            and (item.kind != Kind.CALL or item.target in trusts)
             and outcomes[place] is None
         ]
         with self._lock:
@@ -187,15 +172,17 @@ class SigningService:
     def _checked(self, request: SigningRequest) -> _Checked | PolicyViolation:
         """Apply the rules on one transaction, which need neither the node nor the journal."""
         address, transaction, value_wei = request
-        treasury = self.keyring.treasury
+        treasury, chain = self.keyring.treasury, self._chains.get(transaction.chain_id)
         try:
+            if chain is None:
+                raise PolicyViolation("no chain with this id is configured")
             if treasury and address == treasury.address:
                 kind = check_transfer(
                     transaction,
                     value_wei=value_wei,
                     relayers=self._calling,
-                    limits=self._policy.limits,
-                    max_value_wei=self._policy.transfer_wei,
+                    limits=chain.policy.limits,
+                    max_value_wei=chain.policy.transfer_wei,
                 )
                 return _Checked(request, treasury, kind)
             key = self._calling.get(address)
@@ -207,29 +194,37 @@ class SigningService:
                 transaction,
                 relayer=address,
                 own=self._own,
-                limits=self._policy.limits,
-                deploys=self._policy.deploys,
+                limits=chain.policy.limits,
+                deploys=chain.policy.deploys,
             )
             return _Checked(request, key, kind)
         except PolicyViolation as refusal:
             return refusal
 
-    def _trusts(self, checked: Iterable[_Checked]) -> dict[str, Trust]:
-        """Return the trust in the called contracts; empty if the node does not respond."""
-        addresses = {item.request.transaction.to for item in checked if item.kind == Kind.CALL}
-        with suppress(NodeUnavailable):
-            return self._targets.trust_of(addresses)
-        self.counts["node-away"] += 1
-        return {}
+    def _trusts(self, checked: Iterable[_Checked]) -> dict[Account, Trust]:
+        """Return the trust in the called contracts, without those of a chain whose node does not respond."""
+        called: defaultdict[int, set[str]] = defaultdict(set)
+        for item in checked:
+            if item.kind == Kind.CALL:
+                called[item.target.chain_id].add(item.target.address)
+        trusts: dict[Account, Trust] = {}
+        for chain_id, addresses in called.items():
+            try:
+                read = self._chains[chain_id].targets.trust_of(addresses)
+            except NodeUnavailable:
+                self.counts["node-away"] += 1
+            else:
+                trusts |= {Account(address, chain_id): trust for address, trust in read.items()}
+        return trusts
 
-    def _refusal_of_target(self, item: _Checked, trusts: dict[str, Trust]) -> PolicyViolation | None:
+    def _refusal_of_target(self, item: _Checked, trusts: dict[Account, Trust]) -> PolicyViolation | None:
         transaction = item.request.transaction
-        trust = trusts.get(transaction.to)
+        trust = trusts.get(item.target)
         if item.kind != Kind.CALL or trust is None or trust == Trust.TRUSTED:
             return None
         if trust == Trust.NONE:
             return PolicyViolation("the called contract is not a key manager")
-        if transaction.gas_limit > self._policy.max_gas_untrusted:
+        if transaction.gas_limit > self._chains[transaction.chain_id].policy.max_gas_untrusted:
             return PolicyViolation("the called contract is not a key manager of trusted code")
         return None
 
@@ -273,20 +268,7 @@ class SigningService:
     def _spend(self, item: _Checked, before: Sequence[Entry], now: float) -> None:
         """Count only the increase over the nonce's largest earlier amount, because the chain executes one of them."""
         added = max(0, item.amount - max((entry.amount for entry in before), default=0))
-        budget = self._budgets[item.key.address]
-        limit = self._policy.gas_per_hour
-        if item.kind == Kind.TRANSFER:
-            limit = self._policy.transfers_per_day_wei
-        elif item.kind == Kind.SELF_TRANSFER:
-            # A higher limit, so that a relayer that has reached its limit can still fill an unused account nonce.
-            limit += limit // 10
-        if added and budget.spent(now=now) + added > limit:
-            raise PolicyViolation("this key has reached its limit for now", refusal="used-up")
-        if item.kind == Kind.DEPLOYMENT:
-            if self._deployments.spent(now=now) + added > self._policy.deployment_gas_per_day:
-                raise PolicyViolation("the deployments of a day have reached their limit", refusal="used-up")
-            self._deployments.spend(added, now=now)
-        budget.spend(added, now=now)
+        self._spending[item.slot.chain_id].spend(item.key.address, item.kind, added, now=now)
 
     def _sign_and_record(
         self, begun: Sequence[tuple[int, _Checked, Entry]], now: float
@@ -332,9 +314,10 @@ def _content(transaction: UnsignedTransaction, value_wei: int) -> bytes:
 def _log_refusal(request: SigningRequest, refusal: PolicyViolation) -> None:
     transaction = request.transaction
     logger.warning(
-        "refused (%s): %s; from %r to %s, account nonce %d, gas limit %d",
+        "refused (%s): %s; chain %d, from %r to %s, account nonce %d, gas limit %d",
         refusal.refusal,
         refusal,
+        transaction.chain_id,
         request.address,
         transaction.to,
         transaction.account_nonce,

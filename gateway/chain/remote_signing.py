@@ -105,6 +105,18 @@ class RemoteSigner:
         """Return the address of the treasury whose key the signer has; empty if it has none."""
         return self._keys().treasury
 
+    def chain_ids(self) -> list[int]:
+        """
+        Return the ids of the chains for which the signer signs.
+
+        Raises:
+            SignerUnavailable: the signer does not respond.
+        """
+        try:
+            return self._client.chains()
+        except SignerAway as error:
+            raise _away() from error
+
     def require_available(self) -> None:
         if not self._is_failing:
             return

@@ -158,15 +158,14 @@ def test_no_process_but_the_signer_gets_a_key(services: dict[str, Any], name: st
 
 def test_the_signer_gets_its_keys_and_nothing_of_the_others(services: dict[str, Any]) -> None:
     signer = services["signer"]
-    assert not {
-        name for name in signer["environment"] if not name.startswith(("SIGNER_", "CHAIN_", "RELAY_"))
-    }
+    assert not {name for name in signer["environment"] if not name.startswith(("SIGNER_", "CHAIN", "RELAY_"))}
     assert {name for name in signer["environment"] if name.startswith("RELAY_")} == {
         *("RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS", "RELAY_DEPLOYMENT_MAX_GAS"),
         *("RELAY_TOP_UP_BELOW_WEI", "RELAY_TOP_UP_DAILY_WEI"),
     }
     assert signer["secrets"] == ["keystore_password"]
-    assert "env_file" not in signer
+    # Nothing that other processes read: an operator writes it for further chains alone.
+    assert signer["env_file"] == [{"path": ".env.signer", "required": False}]
     given = {
         name: text if text.startswith(("/", "unix:")) else "" for name, text in signer["environment"].items()
     }

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,11 +14,12 @@ from devstack.services.stack import Services
 from gateway.chain.remote_signing import RemoteSigner, remote_signer
 from gateway.chain.signing import set_signer
 from gateway.chain.treasury import forget_treasury
+from signer.chains import Policy, ServedChain
 from signer.journal import Journal
 from signer.keys import Keyring, MemoryKey
 from signer.policy import DeploymentLimits, TransactionLimits
-from signer.service import Policy, SigningService
-from signer.targets import NodeTargets
+from signer.service import SigningService
+from signer.targets import NodeTargets, Targets
 from tests.signer.parts import serving
 
 _PATIENCE_SECONDS = 60.0
@@ -50,17 +52,30 @@ class RemoteSigners:
             deploys=DeploymentLimits(max_gas=django_settings.RELAY_DEPLOYMENT_MAX_GAS),
             deployment_gas_per_day=10**12,
         )
+        self.further: list[ServedChain] = []
         self.keys = Keyring.of(keys, [], MemoryKey(bytes.fromhex(treasury_key[2:])))
         self.service = self._started()
 
     def _started(self) -> SigningService:
-        return SigningService(self.keys, self.policy, Journal(str(self._folder / "journal")), self.targets)
+        chains = [ServedChain(self.policy, self.targets), *self.further]
+        return SigningService(self.keys, chains, Journal(str(self._folder / "journal")))
+
+    def also_on(self, chain_id: int, targets: Targets) -> None:
+        """Sign for another chain too, after the next restart."""
+        limits = TransactionLimits(chain_id, fee_cap_wei=10**11, max_gas=self.policy.limits.max_gas)
+        self.further.append(ServedChain(replace(self.policy, limits=limits), targets))
+
+    def allow(self, policy: Policy) -> None:
+        """Change the policy of home in the running signer."""
+        home = policy.limits.chain_id
+        self.service._chains[home] = ServedChain(policy, self.targets)
+        self.service._spending[home]._policy = policy
 
     @contextmanager
-    def restarted(self, keys: Keyring) -> Iterator[None]:
-        """Serve with other keys on the same journal, as after a restart."""
+    def restarted(self, keys: Keyring | None = None) -> Iterator[None]:
+        """Serve, perhaps with other keys, on the same journal, as after a restart."""
         self.service.journal.close()
-        self.keys = keys
+        self.keys = keys or self.keys
         self.service = self._started()
         with self.serving():
             # As in a process that has no connection to the old one, and has not cached its addresses.

@@ -10,13 +10,14 @@ from threading import Thread
 from typing import Any
 
 from gateway.chain.contracts import encode_execute_relay_call
+from signer.chains import Policy, ServedChain
 from signer.client import Certificates, SignerClient
 from signer.journal import Journal
 from signer.keys import Key, Keyring, MemoryKey
 from signer.messages import SigningRequest
 from signer.policy import TransactionLimits
 from signer.server import Server
-from signer.service import Policy, SigningService
+from signer.service import SigningService
 from signer.targets import NodeUnavailable, Targets, Trust
 from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
 from tests.fakes.profiles import random_address
@@ -83,7 +84,8 @@ def new_service(
 ) -> SigningService:
     """Return the service on the journal of this folder; `changed` are terms of its policy."""
     journal = Journal(str(folder / "journal"))
-    return SigningService(keys, replace(POLICY, **changed), journal, targets, clock=clock or Clock())
+    chain = ServedChain(replace(POLICY, **changed), targets)
+    return SigningService(keys, [chain], journal, clock=clock or Clock())
 
 
 def relay_call(address: str, to: str, **changed: Any) -> SigningRequest:

@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from signer.__main__ import Pruning
+from signer.chains import ServedChain
 from signer.journal import Journal
 from signer.messages import Outcome
 from signer.service import SigningService
@@ -58,8 +59,8 @@ def test_long_final_entries_are_deleted_and_their_account_nonces_stay_closed(
     # Account nonce 2 has something young, and of the others nothing is on the chain.
     service.sign([self_transfer(relayer, account_nonce=2), *calls[4:]])
     targets.used = {relayer: 6}
-    assert service.prune(days=30) == 2
-    assert service.prune(days=30) == 0
+    assert service.prune(CHAIN_ID, days=30) == 2
+    assert service.prune(CHAIN_ID, days=30) == 0
     assert service.signed_ever() == 8
     journal = service.journal
     journal.close()
@@ -75,7 +76,7 @@ def test_many_entries_are_deleted_in_steps_and_the_file_stops_growing(
     tmp_path: Path, targets: FakeTargets, clock: Clock
 ) -> None:
     journal = Journal(str(tmp_path / "small"), prune_step=10)
-    service = SigningService(new_keys(), POLICY, journal, targets, clock=clock)
+    service = SigningService(new_keys(), [ServedChain(POLICY, targets)], journal, clock=clock)
     relayer = service.keys().relayers[0]
     target, sizes = targets.key_manager(), []
     for begin in range(0, 200, 50):
@@ -84,7 +85,7 @@ def test_many_entries_are_deleted_in_steps_and_the_file_stops_growing(
         clock.now += 31 * _DAY
         targets.used = {relayer: begin + 50}
         # The newest entry stays until the next time.
-        assert service.prune(days=30) == (49 if begin == 0 else 50)
+        assert service.prune(CHAIN_ID, days=30) == (49 if begin == 0 else 50)
         sizes.append(service.journal_bytes())
     assert sizes[1] == sizes[-1]
 

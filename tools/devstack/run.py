@@ -63,7 +63,7 @@ class Options:
 
     @property
     def has_second_chain(self) -> bool:
-        """Whether there is a second chain: a signer signs for one chain, and load is for one."""
+        """Whether there is a second chain: the stack's signer is started for home, and load is for one."""
         return not (self.home_only or self.load) and self.keys == KeyPlace.LOCAL
 
     @property

@@ -240,7 +240,7 @@ def test_a_key_is_replaced_without_a_lost_call(
 def test_a_call_refused_by_the_signers_policy_gets_a_clear_error_and_leaves_nothing(
     user: User, new_call: NewCall, signers: RemoteSigners, caplog: pytest.LogCaptureFixture
 ) -> None:
-    signers.service._policy = replace(signers.policy, limits=replace(signers.policy.limits, max_gas=21_000))
+    signers.allow(replace(signers.policy, limits=replace(signers.policy.limits, max_gas=21_000)))
     before = balance_of(user)
     with pytest.raises(SignerUnavailable, match="refuses this call") as refusal:
         execute(user=user, call=new_call(), now=timezone.now())
@@ -256,10 +256,10 @@ def test_a_refused_call_is_not_executed_by_a_late_signature(
     with away(), pytest.raises(SignerUnavailable):
         execute(user=user, call=call, now=timezone.now())
     waiting = UnsignedCall.objects.get()
-    signers.service._policy = replace(signers.policy, limits=replace(signers.policy.limits, max_gas=21_000))
+    signers.allow(replace(signers.policy, limits=replace(signers.policy.limits, max_gas=21_000)))
     with pytest.raises(SignerUnavailable, match="refuses this call"):
         execute(user=user, call=call, now=timezone.now())
-    signers.service._policy = signers.policy
+    signers.allow(signers.policy)
     # Another process had asked for the same signature, and gets it only now.
     (late,) = unsigned.complete([unsigned.Unsigned(waiting.call, waiting.relayer.address)])
     assert isinstance(late, SignerUnavailable)
@@ -339,7 +339,7 @@ def test_a_nonce_is_free_again_once_the_signer_refuses_the_call_that_waits_with_
     _left_waiting(user, new_call(payload=set_data_payload(secrets.token_bytes(1_000))))
     waiting = UnsignedCall.objects.get()
     limits = replace(signers.policy.limits, max_gas=waiting.call["gas_limit"] - 1)
-    signers.service._policy = replace(signers.policy, limits=limits)
+    signers.allow(replace(signers.policy, limits=limits))
     second = new_call()
     transaction_hash = execute(user=user, call=second, now=timezone.now())
     row = RelayTransaction.objects.get()
@@ -352,14 +352,14 @@ def test_a_nonce_is_free_again_once_the_signer_refuses_the_call_that_waits_with_
 def test_a_refused_call_leaves_nothing_and_the_next_one_gets_its_account_nonce(
     user: User, new_call: NewCall, signers: RemoteSigners, accept: Accept
 ) -> None:
-    signers.service._policy = replace(signers.policy, gas_per_hour=10)
+    signers.allow(replace(signers.policy, gas_per_hour=10))
     relayers, before = list(Relayer.objects.order_by("pk").values()), balance_of(user)
     with pytest.raises(SignerUnavailable, match="no more gas for now"):
         execute(user=user, call=new_call(), now=timezone.now())
     assert list(Relayer.objects.order_by("pk").values()) == relayers
     assert balance_of(user) == before
     assert not CreditHold.objects.exists()
-    signers.service._policy = signers.policy
+    signers.allow(signers.policy)
     accept()
     _assert_no_gap()
 

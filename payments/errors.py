@@ -54,7 +54,11 @@ class PaymentMethodRequired(DomainError):
 
 
 class CardDeclined(DomainError):
-    """The card was declined; `declineCode` is Stripe's reason. Save another card, then retry."""
+    """
+    The card was declined; `declineCode` is Stripe's reason, or `generic_decline`. Save another card, then retry.
+
+    That stands for `fraudulent`, `lost_card`, `merchant_blacklist` and `stolen_card`, of which only the bank may tell.
+    """
 
     code, title, status = "card-declined", "The card was declined", 402
 

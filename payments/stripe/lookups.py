@@ -22,7 +22,7 @@ from payments.stripe.client import (
     ReturnedMoney,
     SubscriptionState,
 )
-from payments.stripe.requests import GuardedClient, translated_errors
+from payments.stripe.requests import GuardedClient, told, translated_errors
 
 # The API version that `objects` reads. It is pinned so that an upgrade of the SDK does not change Stripe's responses.
 API_VERSION = "2026-10-28.endive"
@@ -335,7 +335,7 @@ class Lookups:
         # A bank may decline a payment because it requires 3-D Secure; the wallet then confirms the same payment.
         if intent.status == "requires_action" or code == "authentication_required":
             return OpenPayment(client_secret=str(intent.client_secret))
-        return OpenPayment(decline_code=str(code))
+        return OpenPayment(decline_code=told(code))
 
 
 def is_deleted(row: Any) -> bool:

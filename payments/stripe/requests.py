@@ -38,10 +38,16 @@ _OTHER_CURRENCY = re.compile(r"cannot combine currencies .* currency ([a-z]{3})\
 _MISSING_PERMISSION = re.compile(r"\brak_\w+")
 # What Stripe's reasons mean to the person who can act.
 _WORDS = {
+    "amount_too_large": "The amount is above the maximum that Stripe charges. Choose a smaller one.",
+    "amount_too_small": "In the currency of the operator's account, the amount is below Stripe's minimum charge. "
+    "Choose a larger one.",
     "charge_already_refunded": "The payment was refunded already.",
     "charge_disputed": "The payment is disputed: the bank decides about the money.",
     "resource_missing": "Stripe does not know the object any more.",
 }
+# Only the bank may tell its customer of these, so that a thief learns nothing (docs.stripe.com/declines/codes).
+_FOR_THE_BANK_TO_TELL = frozenset({"fraudulent", "lost_card", "merchant_blacklist", "stolen_card"})
+_DECLINED = "generic_decline"
 # How long a caller waits for a free place. Some responses of a healthy Stripe take seconds.
 PATIENCE_SECONDS = 3.0
 # A connection that was idle for longer is not used again.
@@ -144,8 +150,9 @@ def idempotent_request(
     """
     Send a command with its key and return the id of the created object; if Stripe failed, `find` looks for it.
 
-    `send` gets the SDK's options with the key. For a day, Stripe replays a 500 for the same key. If it does, and no
-    object was created, the command is sent again with a key derived from the first. If a request with the same key is
+    `send` gets the SDK's options with the key. For a day, Stripe replays a 500 for the same key, and refuses the key
+    with other parameters, such as after a release or a changed setting. In both cases, if no object was created, the
+    command is sent again with a key derived from the first. If a request with the same key is
     in progress at Stripe, this waits for its end for at most `patience_seconds`.
 
     Raises:
@@ -157,13 +164,14 @@ def idempotent_request(
         try:
             return _send_when_key_is_free(send, key if number == 0 else f"{key}:{number}", deadline)
         except stripe.StripeError as error:
-            if (error.http_status or 0) < 500:
+            is_of_other_parameters = isinstance(error, stripe.IdempotencyError) and error.http_status == 400
+            if (error.http_status or 0) < 500 and not is_of_other_parameters:
                 raise to_domain_error(error) from error
             with translated_errors():
                 made = find()
             if made is not None:
                 return made
-            if not _is_replayed_failure(error):
+            if not (is_of_other_parameters or _is_replayed_failure(error)):
                 raise to_domain_error(error) from error
     raise BillingUnavailable("Stripe keeps failing. Retry later.", retry_after=60)
 
@@ -205,4 +213,9 @@ def _is_replayed_failure(error: stripe.StripeError) -> bool:
 
 def _decline_code(error: stripe.CardError) -> str:
     code = getattr(error.error, "decline_code", None) if error.error else None
-    return str(code or error.code or "generic_decline")
+    return told(code or error.code)
+
+
+def told(code: str | None) -> str:
+    """Return the decline code that the payer may learn."""
+    return _DECLINED if not code or code in _FOR_THE_BANK_TO_TELL else str(code)

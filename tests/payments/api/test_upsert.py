@@ -117,6 +117,19 @@ def test_a_new_user_without_a_card_becomes_a_customer_and_nothing_more(
     assert [order.path for order in double.controls.requests("POST")] == ["/v1/customers"]
 
 
+@pytest.mark.parametrize("code", ["fraudulent", "lost_card", "merchant_blacklist", "stolen_card"])
+def test_no_response_tells_what_only_the_bank_may_tell(
+    double: DoubleAccount, wallet: Wallet, user: User, amount: int, code: str
+) -> None:
+    payer = Payer(double, user).with_card(DECLINES)
+    (card,) = double.v1.payment_methods.list({"customer": payer.customer.stripe_customer_id}).data
+    double.decline_from_now(card.id, code)
+    for response in (upsert(wallet, amount), upsert(wallet, amount)):
+        assert assert_problem(response, 402, "card-declined") == {"declineCode": "generic_decline"}
+    report = wallet.send("get", "/api/payments/subscription")
+    assert report.body["declineCode"] == "generic_decline"
+
+
 def test_the_error_for_a_declined_card_has_stripes_decline_code(
     double: DoubleAccount, wallet: Wallet, user: User, amount: int
 ) -> None:

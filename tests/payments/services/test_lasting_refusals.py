@@ -66,6 +66,14 @@ REFUSALS = (
     ),
     Refusal(404, "resource_missing", "No such thing", BillingRefused, "resource_missing", "does not know"),
     Refusal(
+        400,
+        "amount_too_small",
+        "Amount must convert to at least 50 cents. 0.60 converts to approximately 0.41.",
+        BillingRefused,
+        "amount_too_small",
+        "Choose a larger one",
+    ),
+    Refusal(
         400, "parameter_unknown", "Received unknown parameter", BillingRefused, "parameter_unknown", "refused"
     ),
 )

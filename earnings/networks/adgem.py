@@ -2,6 +2,7 @@
 AdGem: offers, by GET (version 2) or by POST with a JSON body (version 3).
 
 https://docs.adgem.com/docs/integrate/reward-mechanism/postbacks-v3
+https://docs.adgem.com/publisher-support/multi-reward-offers
 """
 
 import json
@@ -38,7 +39,7 @@ class AdGem(Adapter):
     signature_header: ClassVar = "signature"
     template: ClassVar = (
         "player_id={player_id}&amount={amount}&payout={payout}&transaction_id={transaction_id}"
-        "&campaign_id={campaign_id}&goal_name={goal_name}"
+        "&campaign_id={campaign_id}&goal_id={goal_id}&goal_name={goal_name}"
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
@@ -53,8 +54,6 @@ class AdGem(Adapter):
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a reward; a negative amount or payout reverses it. A mere installation earns nothing."""
-        id_name = "conversion_id" if "conversion_id" in fields else "transaction_id"
-        transaction = identifier(fields, id_name)
         conversion = fields.get("conversion_type", _REWARD)
         if conversion not in {_REWARD, _INSTALL}:
             raise PostbackRefused("no usable conversion_type")
@@ -65,11 +64,25 @@ class AdGem(Adapter):
             kind = PostbackKind.REVERSAL if is_negative(fields, "payout") else kind_of(amount)
         return PostbackEvent(
             kind=kind,
-            external_id=transaction,
+            external_id=_id_of(fields),
             user_ref=fields.get("player_id", ""),
             amount=amount,
             payout_usd=information(fields, "payout"),
         )
+
+
+def _id_of(fields: SignedFields) -> str:
+    """
+    Return the id of one reward: the goals of an offer share a transaction's id, and each is rewarded once.
+
+    An address without `goal_id` gives each transaction one reward, as before the parameter was added.
+    """
+    if "conversion_id" in fields:
+        return identifier(fields, "conversion_id")
+    transaction = identifier(fields, "transaction_id")
+    if not fields.get("goal_id"):
+        return transaction
+    return identifier({"goal_id": f"{transaction}:{identifier(fields, 'goal_id')}"}, "goal_id")
 
 
 def _conversion(body: bytes) -> dict[str, str]:

@@ -28,7 +28,7 @@ def test_a_subscription_made_before_the_change_is_found_and_no_second_one_is_mad
 ) -> None:
     customer = payer.customer.stripe_customer_id
     assert get_billing_client().has_payment_method(customer_id=customer)  # Makes the card the default.
-    parameters = {
+    parameters: dict[str, Any] = {
         "customer_id": customer,
         "amount_minor": amount,
         "currency": "usd",

@@ -170,13 +170,19 @@ STORAGES = {
 
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
-_TIMEOUTS = {"lock_timeout": "3s", "idle_in_transaction_session_timeout": "30s"}
+# What the statements and the driver rely on, whatever is the default of the server, the database or the role.
+_RELIED_ON = {
+    "lock_timeout": "3s",
+    "idle_in_transaction_session_timeout": "30s",
+    "default_transaction_isolation": "read committed",
+    "DateStyle": "ISO",
+}
 # Settings that `migrate` sets for the processes' role. Commands run without a statement timeout, but the role has one.
-DATABASE_ROLE_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS or 15}s", **_TIMEOUTS}
+DATABASE_ROLE_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS or 15}s", **_RELIED_ON}
 # Whether a connection pooler assigns a session for each transaction; such sessions keep no state between transactions.
 DATABASE_POOLING = env.choice("DATABASE_POOLING", allowed=("session", "transaction"), default="session")
 _HAS_SESSIONS = DATABASE_POOLING == "session"
-_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS}s", **_TIMEOUTS} if _HAS_SESSIONS else {}
+_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS}s", **_RELIED_ON} if _HAS_SESSIONS else {}
 # The end of a connection whose packets are not acknowledged, and probes for firewalls that forget idle connections.
 _KEPT_OPEN = {
     "connect_timeout": 5,
@@ -211,7 +217,8 @@ def _database_at(name: str, place: Mapping[str, str]) -> dict[str, Any]:
                 f"{name} must not set options, which a pooler drops; use ALTER ROLE ROLE SET NAME = VALUE."
             )
     # Parameters of the URL, such as sslmode, go to the driver. Its own options come last, and so take precedence.
-    options = [*(f"-c {name}={limit}" for name, limit in _LIMITS.items()), place.get("options", "")]
+    own = [f"-c {setting}={text}".replace(" committed", "\\ committed") for setting, text in _LIMITS.items()]
+    options = [*own, place.get("options", "")]
     return {
         "ENGINE": "gateway.common.postgresql",
         "NAME": place.get("dbname"),

@@ -52,14 +52,15 @@ from gateway.settings import DATABASE_ROLE_LIMITS, DATABASES, LOGGING  # noqa: E
 # Tests open connections from many threads of their own; a refused one should fail at once.
 DATABASES["default"]["OPTIONS"].pop("pool")
 # The last of a storm waits for all before it, and a test that looks on keeps its transaction open meanwhile.
-DATABASE_ROLE_LIMITS |= {
+_patient = {
     "statement_timeout": "120s",
     "lock_timeout": "60s",
     "idle_in_transaction_session_timeout": "120s",
 }
+DATABASE_ROLE_LIMITS |= _patient
 if "options" in DATABASES["default"]["OPTIONS"]:
     DATABASES["default"]["OPTIONS"]["options"] += "".join(
-        f" -c {name}={limit}" for name, limit in DATABASE_ROLE_LIMITS.items()
+        f" -c {name}={limit}" for name, limit in _patient.items()
     )
 
 # pytest keeps what a test logs; to write it as JSON as well takes longer than many a request.

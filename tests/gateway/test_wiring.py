@@ -216,6 +216,25 @@ def test_a_pooler_of_transactions_gets_no_options_and_no_prepared_statements(
     assert database["DISABLE_SERVER_SIDE_CURSORS"] == (not options)
 
 
+def test_defaults_of_the_database_do_not_change_what_statements_mean(services: Services) -> None:
+    name = f"odd_{secrets.token_hex(4)}"
+    with psycopg.connect(services.postgres.url("postgres"), autocommit=True) as owner:
+        owner.execute(f"CREATE DATABASE {name}")
+        try:
+            owner.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+            owner.execute(f"ALTER DATABASE {name} SET DateStyle = 'German'")
+            database = settings_with(DATABASE_URL=services.postgres.url(name)).DATABASES["default"]
+            options = {key: value for key, value in database["OPTIONS"].items() if key != "pool"}
+            with psycopg.connect(
+                host=database["HOST"], user=database["USER"], dbname=name, **options
+            ) as session:
+                assert session.execute("SHOW transaction_isolation").fetchone() == ("read committed",)
+                # The driver reads a time in no style but this.
+                assert session.execute("SHOW DateStyle").fetchone() == ("ISO, MDY",)
+        finally:
+            owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 def test_every_parameter_of_the_database_url_reaches_the_driver_and_its_options_take_precedence(
     services: Services,
 ) -> None:

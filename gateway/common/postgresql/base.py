@@ -3,7 +3,8 @@ Django's backend for PostgreSQL, which ends sessions that have become unusable.
 
 A primary that was demoted, or whose sessions were made read-only, still responds to reads but refuses writes, so Django
 would keep using its sessions. This backend ends a session at such a refusal and opens the next one at the current
-primary. It raises the refusal as `OperationalError`, like any other outage.
+primary. It raises the refusal as `OperationalError`, like any other outage. It replaces a session whose prepared
+statements no longer work in the same way.
 
 A firewall may forget a connection without a reset; the next statement would then wait in vain. A session that was not
 verified for some seconds is therefore verified before its use. The first lost one also ends all others of its database
@@ -31,11 +32,16 @@ logger = logging.getLogger(__name__)
 
 _VERIFIED_SECONDS = 5.0
 
-# The driver raises these as `InternalError`, which Django treats as a programming error.
+# The driver raises these as errors of the program. The last three concern prepared statements: one whose table or
+# function was changed, for example by an upgrade ("cached plan must not change result type"), and those that a pooler
+# has discarded or kept.
 _ENDS_SESSION = (
     errors.ReadOnlySqlTransaction,
     errors.IdleInTransactionSessionTimeout,
     errors.TransactionTimeout,
+    errors.FeatureNotSupported,
+    errors.InvalidSqlStatementName,
+    errors.DuplicatePreparedStatement,
 )
 _COUNTED: dict[type[object], str] = {
     errors.LockNotAvailable: metrics.LOCK_TIMEOUT,

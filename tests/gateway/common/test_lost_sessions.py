@@ -21,11 +21,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services
 from gateway import settings as settings_of_a_process
-from gateway.common import metrics
+from gateway.common import db, metrics
 from gateway.common.models import Lease
 from gateway.common.postgresql.base import DatabaseWrapper
+from tests.database import as_owner
 from tests.lost_connections import drop_packets
 from tests.threads import at_once, locked_elsewhere
 
@@ -79,6 +81,42 @@ def test_a_session_that_became_read_only_returns_503_once_and_is_replaced() -> N
     assert metrics.DATABASE_ERRORS.take() == {"database_errors total read-only": 1}
 
     assert post().status_code == 200
+    assert backend() != first
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["ALTER TABLE changing ALTER COLUMN one TYPE bigint", "ALTER TABLE changing ADD COLUMN two integer"],
+)
+def test_a_table_that_changes_under_a_prepared_statement_replaces_the_session(change: str) -> None:
+    as_owner(f"CREATE TABLE changing (one integer); GRANT SELECT ON changing TO {APPLICATION_ROLE}")
+    try:
+        first = backend()
+        for _ in range(10):
+            assert db.all_rows("SELECT * FROM changing", {}) == []
+        as_owner(change)
+
+        with pytest.raises(OperationalError, match="cached plan"):
+            db.all_rows("SELECT * FROM changing", {})
+
+        assert db.all_rows("SELECT * FROM changing", {}) == []
+        assert backend() != first
+    finally:
+        connection.close()
+        as_owner("DROP TABLE changing")
+
+
+def test_a_prepared_statement_that_is_gone_replaces_the_session() -> None:
+    first = backend()
+    for _ in range(10):
+        assert db.all_rows("SELECT 1", {}) == [(1,)]
+    # Past the driver, which would notice.
+    connection.connection.pgconn.exec_(b"DEALLOCATE ALL")
+
+    with pytest.raises(OperationalError, match="does not exist"):
+        db.all_rows("SELECT 1", {})
+
+    assert db.all_rows("SELECT 1", {}) == [(1,)]
     assert backend() != first
 
 

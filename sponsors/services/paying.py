@@ -78,7 +78,7 @@ class Bill:
 @dataclass(frozen=True, slots=True)
 class Sponsorship:
     """
-    A sponsor pays `share_percent` of a call, at most `credits`.
+    A sponsor pays `share_percent` of a call, at most `credits`. The first credits of a new profile are not among these.
 
     `reference` is for `sponsors_pay` alone; `version_id` is the version of the policy, for a quote.
     """

@@ -84,7 +84,7 @@ class Step(Enum):
     SIGNATURE = auto()
     """A remote signer signs, and a second transaction stores."""
     ALONE = auto()
-    """The call's own thread resumes the story: the next part is for this call only."""
+    """After the batch, the call's own thread resumes the story: the next part is for this call only."""
 
 
 @dataclass(slots=True, eq=False)

@@ -218,7 +218,7 @@ def before_signing(call: SubmittedCall, *, maximum: int) -> Gas:
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
 
 
-def shortage(call: SubmittedCall, *, is_next: bool) -> tuple[int, bool]:
+def needed_beyond_cap(call: SubmittedCall, *, is_next: bool) -> tuple[int, bool]:
     """
     Return how much gas a call needs at least that reverts within the gas cap, and whether that much suffices.
 

@@ -2,8 +2,8 @@
 Check everything about a relay call that can be checked before credits are held.
 
 The rows and the chain were read before, for several calls together. Most calls need no further node request. A call
-ahead of its channel does, as do a gas limit that did not fit, an unknown signer (to find the signing mistake), and the
-key manager of a pending owner. These checks write no row and open no transaction.
+that reverts does, as do one ahead of its channel, a gas limit that did not fit, an unknown signer (to find the signing
+mistake), and the key manager of a pending owner. These checks write no row and open no transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -145,7 +145,7 @@ def explained(refusal: DomainError, call: SubmittedCall, *, maximum: int, is_nex
     if not _may_lack_gas(refusal):
         return refusal
     try:
-        needed, is_known = gas_limits.shortage(call, is_next=is_next)
+        needed, is_known = gas_limits.needed_beyond_cap(call, is_next=is_next)
         return _gas_limit_exceeded(needed, maximum, is_known=is_known)
     except CallReverted as reverted:
         # A contract may have had too little gas to give its reason within the cap.

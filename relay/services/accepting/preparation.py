@@ -268,7 +268,7 @@ def _try_slot(call: SubmittedCall) -> None:
             elif step is Step.ACCEPTANCE:
                 acceptance.try_slot(call)
     finally:
-        together.count_refusals([call])
+        together.record_sponsor_refusals([call])
 
 
 def _gas_of(call: SubmittedCall, *, maximum: int) -> Gas:

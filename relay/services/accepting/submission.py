@@ -2,10 +2,12 @@
 From a submitted relay call to its hash. `story` has every step of one call, in order; read it first.
 
 The story yields a `Step` wherever it waits for something outside: rows, the chain, a transaction. `together` executes
-each step for all calls of the process that wait for it, and then resumes their stories. After `Step.ALONE`, the call's
-own thread resumes the story, so that other calls need not wait for a step that only this call needs.
+each step for all calls of a batch that wait for it, and then resumes their stories. A call that arrives meanwhile joins
+the next batch. After `Step.ALONE`, the call's own thread resumes the story once the batch is done, so that other calls
+need not wait for a step that only this call needs.
 
-A refusal is a `DomainError`, raised where it is found; nothing of the call is stored, held or sent then.
+A refusal is a `DomainError`, raised where it is found; nothing of the call is stored, held or sent then. An accepted
+call is stored and not sent: its row wakes the relay worker, which sends it.
 """
 
 import time
@@ -278,7 +280,11 @@ def _verify_pair(call: SubmittedCall) -> None:
 
 
 def _decide(call: SubmittedCall) -> bool:
-    """Approve the call as the chain stands, or refuse it; False if the nodes must be asked more."""
+    """
+    Approve the call as the chain stands, or refuse it.
+
+    Returns False if the nodes must be asked more, as for each call that reverts: it may lack gas, or the node is wrong.
+    """
     try:
         approval = _approval_of(call, may_ask=False)
     except DomainError as refusal:

@@ -21,8 +21,7 @@ from relay.services.accepting.acceptance import accept_together
 from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from relay.services.accepting.calls import Step, Story, SubmittedCall
 from sponsors.queries import offers_for
-from sponsors.services import refusals
-from sponsors.services.refusals import Refused
+from sponsors.services.refusals import Refused, record
 
 
 class Progress:
@@ -97,10 +96,10 @@ def batcher(_chain_id: int) -> Batcher[Progress, Progress]:
         # batches; after a small batch, no run waits.
         pause_seconds=0.003,
         longest_wait_seconds=0.008,
-        # Requests wait here for the chain; a node that hangs must not occupy all threads.
         # One user's calls, however dear, leave places in each batch to others.
         owner_of=lambda progress: progress.call.caller.user_id,
         share=4,
+        # Requests wait here for the chain; a node that hangs must not occupy all threads.
         wait_limits=WaitLimits(
             seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_node_responds
         ),
@@ -148,17 +147,17 @@ def _read_offers(waiting: Sequence[Progress]) -> None:
     for one, offer in zip(waiting, offers_for([one.call.bill.wanted for one in waiting]), strict=True):
         one.call.offer = offer
         one.resume()
-    count_refusals([one.call for one in waiting])
+    record_sponsor_refusals([one.call for one in waiting])
 
 
-def count_refusals(calls: Sequence[SubmittedCall]) -> None:
+def record_sponsor_refusals(calls: Sequence[SubmittedCall]) -> None:
     """Record the calls that their sponsors, whose offers were just read, do not pay."""
     refused = [
         Refused(call.offer.slug, call.sponsor_refusal, _key_of(call), call.bill, call.responses)
         for call in calls
         if call.offer and call.sponsor_refusal
     ]
-    refusals.record(refused, now=calls[0].now)
+    record(refused, now=calls[0].now)
 
 
 def _key_of(call: SubmittedCall) -> str:

@@ -10,6 +10,8 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from math import ceil
 from typing import Any
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
@@ -22,7 +24,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from gateway.common import errors
+from gateway.common import clock, errors
 from gateway.common.errors import DomainError
 from gateway.common.http import POLICY_OF_DATA
 from gateway.common.logging import request_id
@@ -85,8 +87,8 @@ def document(problem: DomainError) -> dict[str, Any]:
 
 def _arguments(problem: DomainError) -> dict[str, Any]:
     headers: dict[str, str] = {"Cache-Control": "no-store", "Content-Security-Policy": POLICY_OF_DATA}
-    if problem.retry_after is not None:
-        headers["Retry-After"] = str(problem.retry_after)
+    if (wait := _seconds_to_wait(problem)) is not None:
+        headers["Retry-After"] = str(wait)
     if problem.status == errors.NotAuthenticated.status:
         headers["WWW-Authenticate"] = "Bearer"
     return {
@@ -95,6 +97,14 @@ def _arguments(problem: DomainError) -> dict[str, Any]:
         "headers": headers,
         "content_type": CONTENT_TYPE,
     }
+
+
+def _seconds_to_wait(problem: DomainError) -> int | None:
+    """Return after how many seconds a retry may succeed: as the error says, or once the limit that refused `resets`."""
+    resets = problem.members.get("resets")
+    if problem.retry_after is not None or resets is None:
+        return problem.retry_after
+    return max(1, ceil((datetime.fromisoformat(resets) - clock.now()).total_seconds()))
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:

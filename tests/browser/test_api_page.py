@@ -2,6 +2,7 @@
 
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient
 
 
@@ -13,6 +14,7 @@ def test_the_page_of_the_api_fetches_its_document_once_and_shows_operations_when
     page = admin.open("/api/docs")
     expect(page.locator("#operations-tag-payments")).to_be_visible()
     expect(page.locator(".opblock")).to_have_count(0)
+    assert violations(page) == []
     assert fetched.count("/api/openapi.json") == 1
     assert not [path for path in fetched if "standalone" in path]
 
@@ -21,3 +23,4 @@ def test_the_page_of_the_api_fetches_its_document_once_and_shows_operations_when
 
     # An example is shown although the document has it once for all operations.
     expect(page.locator("#operations-payments-getCard")).to_contain_text("billing-unavailable")
+    assert violations(page) == []

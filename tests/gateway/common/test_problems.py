@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gateway.common import clock, problems
 from gateway.common.errors import DomainError, ServiceUnavailable
+from sponsors.errors import WindowCallsLimit
 
 SECRET = secrets.token_hex()
 
@@ -174,3 +177,15 @@ def test_the_request_id_of_the_caller_is_not_trusted() -> None:
     forged = secrets.token_hex()
 
     assert post("/api/echo", {}, **{"X-Request-ID": forged})["X-Request-ID"] != forged
+
+
+def test_a_limit_that_resets_tells_when_a_retry_may_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, seconds = datetime(2026, 3, 7, tzinfo=UTC), secrets.randbelow(10**6) + 1
+    monkeypatch.setattr(clock, "now", lambda: now)
+    for resets, wait in ((now + timedelta(seconds=seconds - 0.5), seconds), (now - timedelta(days=1), 1)):
+        limit = WindowCallsLimit("It is used up.", resets=resets.isoformat())
+        assert problems.json_problem(limit).headers["Retry-After"] == str(wait)
+    for other in (WindowCallsLimit("It is used up."), WindowCallsLimit("It is used up.", resets=None)):
+        assert "Retry-After" not in problems.json_problem(other).headers
+    told = WindowCallsLimit("It is used up.", retry_after=7, resets=now.isoformat())
+    assert problems.json_problem(told).headers["Retry-After"] == "7"

@@ -150,9 +150,8 @@ def idempotent_request(
     """
     Send a command with its key and return the id of the created object; if Stripe failed, `find` looks for it.
 
-    `send` gets the SDK's options with the key. For a day, Stripe replays a 500 for the same key, and refuses the key
-    with other parameters, such as after a release or a changed setting. In both cases, if no object was created, the
-    command is sent again with a key derived from the first. If a request with the same key is
+    `send` gets the SDK's options with the key. For a day, Stripe replays a 500 for the same key. If it does, and no
+    object was created, the command is sent again with a key derived from the first. If a request with the same key is
     in progress at Stripe, this waits for its end for at most `patience_seconds`.
 
     Raises:
@@ -164,14 +163,13 @@ def idempotent_request(
         try:
             return _send_when_key_is_free(send, key if number == 0 else f"{key}:{number}", deadline)
         except stripe.StripeError as error:
-            is_of_other_parameters = isinstance(error, stripe.IdempotencyError) and error.http_status == 400
-            if (error.http_status or 0) < 500 and not is_of_other_parameters:
+            if (error.http_status or 0) < 500:
                 raise to_domain_error(error) from error
             with translated_errors():
                 made = find()
             if made is not None:
                 return made
-            if not (is_of_other_parameters or _is_replayed_failure(error)):
+            if not _is_replayed_failure(error):
                 raise to_domain_error(error) from error
     raise BillingUnavailable("Stripe keeps failing. Retry later.", retry_after=60)
 

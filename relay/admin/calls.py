@@ -28,6 +28,7 @@ from relay.models import (
     OVERTAKEN,
     PREDECESSOR_FAILED,
     Attempt,
+    FinalBlock,
     RelayTransaction,
     ReversedSettlement,
 )
@@ -124,6 +125,14 @@ def _is_given_back(call: RelayTransaction) -> bool:
     return ApprovalRequest.objects.filter(key=_key_of_giving_back(call)).exists()
 
 
+def _is_final(call: RelayTransaction) -> bool:
+    """Return whether no reorganisation can undo the call; that would give its credits back as well."""
+    carrier = call.attempts.filter(status=Attempt.Status.MINED).first()
+    if carrier is None or carrier.block_number is None:
+        return True
+    return FinalBlock.objects.filter(chain_id=call.chain_id, number__gte=carrier.block_number).exists()
+
+
 def _give_back(call: RelayTransaction, decision: Decision) -> str:
     amount = _charged(call)
     approval = adjustments.request(
@@ -157,7 +166,7 @@ GIVE_BACK = ReasonedAction(
     ),
     run=_give_back,
     initial=_reason_of,
-    applies_to=lambda call: _charged(call) > 0 and not _is_given_back(call),
+    applies_to=lambda call: _charged(call) > 0 and _is_final(call) and not _is_given_back(call),
     kind=adjustments.ADJUST,
     person=lambda call: call.user,
 )

@@ -289,7 +289,7 @@ def cost_of(row: ProfileCreation) -> int:
 
 
 def payer_of(row: ProfileCreation) -> str | None:
-    """Return the name of the sponsor that pays for the deployment; None if nobody has to."""
+    """Return the name of the sponsor that pays for the deployment; None if no sponsor does."""
     sponsored = getattr(row.hold, "sponsored", None)
     return None if sponsored is None else sponsored.version.policy.sponsor.slug
 

@@ -23,15 +23,15 @@ from gateway.admin.actions import Decision, carry_out
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.staff.approval_kinds import RequestConflict
-from gateway.staff.models import Pause
+from gateway.staff.models import ApprovalRequest, Pause
 from gateway.staff.pauses import is_paused
 from relay.admin import calls
-from relay.models import Loss, Relayer, RelayTransaction
+from relay.models import FinalBlock, Loss, Relayer, RelayTransaction
 from relay.payloads import actions_of
 from relay.queries.calls import RELAY
 from relay.services.fleet import losses
 from relay.services.sending import replacement
-from tests.factories import UserFactory
+from tests.factories import AttemptFactory, UserFactory
 from tests.portal.history_rows import relayed
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Accept
@@ -258,6 +258,33 @@ def test_the_credits_of_a_call_are_given_back_once_with_the_reason_filled_in(db:
     assert balance_of(user).balance == before + 1
     confirm(browser_of(member("support")), "relay_relaytransaction", "give_back", other)
     assert balance_of(user).balance == before + 2
+
+
+def test_credits_that_a_reorganisation_may_give_back_are_not_given_back_by_staff(db: None) -> None:
+    user = UserFactory.create()
+    entries.grant(user=user, credits=50, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    relayed(user, 1)
+    row, before = RelayTransaction.objects.get(), balance_of(user).balance
+    carrier = AttemptFactory.create(relay_transaction=row, is_mined=True, block_number=10)
+    final = FinalBlock.objects.create(chain_id=row.chain_id, number=9, block_hash=carrier.block_hash)
+    response = confirm(browser_of(member("support")), "relay_relaytransaction", "give_back", row)
+    assert "does not apply" in messages_of(response)
+    assert (balance_of(user).balance, ApprovalRequest.objects.count()) == (before, 0)
+    final.number = 10
+    final.save()
+    confirm(browser_of(member("support")), "relay_relaytransaction", "give_back", row)
+    assert balance_of(user).balance == before + 1
+
+
+def test_cashback_of_a_call_is_not_given_back_again(db: None) -> None:
+    user = UserFactory.create()
+    entries.grant(user=user, credits=50, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    relayed(user, 1)
+    row = RelayTransaction.objects.get()
+    assert calls.GIVE_BACK.applies_to(row)
+    key = f"back:{row.hold.entry.key}"  # type: ignore[union-attr]
+    entries.grant(user=user, credits=1, source=EntrySource.CREDITS_BACK, key=key)
+    assert not calls.GIVE_BACK.applies_to(row)
 
 
 def test_two_clerks_who_give_back_the_same_call_at_once_give_it_back_once(db: None) -> None:

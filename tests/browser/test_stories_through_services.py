@@ -13,6 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 from credits.models import CreditEntry, EntrySource
 from credits.queries import balance_of
 from credits.services import entries
+from gateway.admin.columns import word_of
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
@@ -96,13 +97,15 @@ def test_why_a_call_reverted_is_found_by_its_hash(admin: AdminClient, relaying: 
     page.wait_for_url(f"**/relay/relaytransaction/{row.pk}/change/**")
 
     shown = page.locator("#content")
-    for words in (row.failure_code, row.failure_detail, response.headers["X-Request-ID"], transaction_hash):
+    assert row.failure_code
+    outcome, request_id = word_of(row.failure_code), response.headers["X-Request-ID"]
+    for words in (outcome, row.failure_detail, request_id, transaction_hash):
         assert words
         expect(shown.get_by_text(words).locator("visible=true").first).to_be_visible()
     admin.open(person_path(relaying.user))
     calls = page.get_by_label("Relay transactions", exact=True)
     expect(calls.get_by_text(row.failure_detail)).to_be_visible()
-    expect(calls.get_by_text("call, mined")).to_be_visible()
+    expect(calls.get_by_text("Call, mined")).to_be_visible()
     expect(page.locator("#available")).to_have_text(f"{_CREDITS - row.real_cost:,}")
 
 

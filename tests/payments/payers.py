@@ -55,9 +55,9 @@ class Payer:
 
     @property
     def payouts(self) -> "list[Month]":
-        """The payouts of subscriptions in the order of their periods."""
+        """The payouts of subscriptions in the order of their periods; of equal ones, in the order of their making."""
         rows = Payout.objects.filter(user=self.user, subscription__isnull=False)
-        return cast("list[Month]", list(rows.order_by("period_start")))
+        return cast("list[Month]", list(rows.order_by("period_start", "pk")))
 
     @property
     def payout(self) -> "Month":

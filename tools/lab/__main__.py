@@ -217,6 +217,11 @@ def _parser() -> argparse.ArgumentParser:
     machine.set_defaults(action=_ledger_machine)
     pictures = commands.add_parser("pictures", help="take the pictures of docs/ again, from the real pages")
     pictures.set_defaults(action=_pictures)
+    pages = commands.add_parser(
+        "pages", help="measure bytes, layout shift and largest paint of each page at 400 kbit/s"
+    )
+    pages.add_argument("--results", type=Path, default=_RESULTS / "pages.json", help="the file to write")
+    pages.set_defaults(action=_pages)
     inventory = commands.add_parser("inventory", help="count files, lines, settings and words")
     inventory.add_argument("--against", metavar="COMMIT", default="", help="print its figures beside these")
     inventory.set_defaults(action=_inventory)
@@ -275,6 +280,12 @@ def _pictures(options: argparse.Namespace) -> int:
     from lab.pictures import renew
 
     return renew()
+
+
+def _pages(options: argparse.Namespace) -> int:
+    from lab.pages import run
+
+    return run(options.results)
 
 
 def _signers(options: argparse.Namespace) -> int:

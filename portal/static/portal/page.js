@@ -7,6 +7,7 @@ import { short, t } from "./text.js";
 const NAME = document.querySelector(".brand").textContent.trim();
 const SHOWN_MILLISECONDS = 10_000;
 const at = (id) => document.getElementById(id);
+const intro = at("intro");
 // Asked for at once, and needed only where it is awaited.
 const service = fetch("/api/service").then((answer) => answer.json());
 service.catch(() => null);
@@ -71,19 +72,22 @@ async function signedOut(text) {
   Session.forget();
   at("sections").hidden = true;
   at("who").replaceChildren();
-  introduce(true);
+  // At once, and inside of what is replaced: nothing below it moves when the ways to sign in are there.
+  at("content").setAttribute("aria-busy", "true");
+  at("content").replaceChildren(...introduction(), skeleton(t("Loading …")));
   const { chooseWallet } = await import("./sign-in.js");
   show(
+    ...introduction(),
     ...(await chooseWallet({ signIn, report, reason: text })),
     ...(other ? [other.signInForm({ enter: entered, report })] : []),
   );
   toTop();
 }
 
-/** Show what the page is for, where the template says it, to those who are signed out. */
-function introduce(isShown) {
-  const intro = at("intro");
-  if (intro) intro.hidden = !isShown;
+/** What the page is for, where the template says it to those who are signed out. */
+function introduction() {
+  if (intro) intro.hidden = false;
+  return intro ? [intro] : [];
 }
 
 /** Show the page with a session that another way to sign in has begun. */
@@ -176,7 +180,6 @@ function asked() {
 
 async function enter() {
   const links = Object.entries(sections).map(([name, [title]]) => h("a", { href: `#${name}` }, title));
-  introduce(false);
   at("sections").replaceChildren(...links);
   at("sections").hidden = false;
   const leave = actionButton(t("Sign out"), () => session.end().then(() => signedOut("")), report, {

@@ -30,6 +30,21 @@ class BillingInProgress(DomainError):
     code, title, status = "billing-in-progress", "Another change is in progress", 409
 
 
+class PaymentProcessing(DomainError):
+    """
+    The bank has not decided about the payment yet; some banks take a day or two. Do not pay again.
+
+    A repeat of the same request returns the outcome once the bank has decided. Until then, no other purchase begins.
+    """
+
+    code, title, status = "payment-processing", "The bank is processing the payment", 409
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The bank has not decided about the payment yet. Do not pay again.", retry_after=3600
+        )
+
+
 class BillingRefused(DomainError):
     """The payment provider refused the request for `reason`; a retry will not help. Give support the `requestId`."""
 

@@ -35,6 +35,7 @@ _ALWAYS: tuple[type[DomainError], ...] = (
     common.NotAuthenticated,
     errors.BillingUnavailable,
     errors.BillingInProgress,
+    errors.PaymentProcessing,
     errors.BillingRefused,
 )
 CUSTOMER = problem_responses(*_ALWAYS, *BODY_ERRORS)

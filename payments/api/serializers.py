@@ -170,7 +170,8 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
         [step.value for step in NextStep],
         source="next_step",
         help_text="`nothing`; `confirm`: confirm the payment with `clientSecret`; `capture-card`: capture a card "
-        "with a setup intent, then call upsertSubscription; `pay`: call upsertSubscription; `subscribe`: "
+        "with a setup intent, then call upsertSubscription; `wait`: the bank is processing the payment; `pay`: "
+        "call upsertSubscription; `subscribe`: "
         "start a new subscription; `complete-address`: capture a card with the full address by createCardPage, "
         "which also pays the waiting invoice; `pay-invoice`: open the `pageUrl` of the open invoice. `refunded`, "
         "`disputed` and `not-paid` are the reason why the current period gives no credits: call "

@@ -29,6 +29,7 @@ from payments.errors import (
     CardDeclined,
     CurrencyFixed,
     PaymentMethodRequired,
+    PaymentProcessing,
     PurchaseClosed,
     PurchaseDiffers,
     UnknownPack,
@@ -103,7 +104,8 @@ def buy(*, user: User, order: Order, key: str, now: datetime) -> Purchase:
         BillingRefused: Stripe refuses it for good, so the purchase was voided; `AddressRequired` names the next step.
         PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now; retry with the same key.
         PurchaseDiffers, PurchaseClosed: the key belongs to another order, or to a purchase that was voided.
-        BillingInProgress: Stripe is still processing the payment, or an earlier purchase was paid just now.
+        PaymentProcessing: the bank has not decided about this purchase, or about the user's open one.
+        BillingInProgress: an earlier purchase was paid just now.
     """
     known = Purchase.objects.filter(user_id=user.pk, idempotency_key=key).first()
     if known is not None and not order.is_of(known):
@@ -210,7 +212,7 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
 
     Raises:
         CardDeclined, AuthenticationRequired, PaymentMethodRequired: the card cannot pay now.
-        BillingInProgress: Stripe is still processing the payment.
+        PaymentProcessing: the bank has not decided about the payment.
         PurchaseClosed: the invoice was voided.
         DomainError: Stripe refuses for good; the purchase was voided.
     """
@@ -234,6 +236,8 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
         raise AuthenticationRequired(
             "The card holder must confirm the payment.", clientSecret=payment.client_secret
         )
+    if payment.is_processing:
+        raise PaymentProcessing
     if payment.decline_code:
         raise CardDeclined(
             "The card was declined. Save another card and retry.", declineCode=payment.decline_code
@@ -282,6 +286,9 @@ def end(purchase: Purchase, *, now: datetime, failure_code: str = "") -> Purchas
     Void an open purchase so that it is never collected; if it was paid in the meantime, pay it out instead.
 
     `failure_code` is stored if the purchase was not paid.
+
+    Raises:
+        PaymentProcessing: the bank has not decided about its payment; it stays open.
     """
     # Nothing more can be done at Stripe after a lasting refusal. A payment that arrives all the same is paid out.
     with _lasting_refusals_ignored():

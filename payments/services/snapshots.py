@@ -19,6 +19,7 @@ from payments.errors import (
     BillingInProgress,
     BillingRefused,
     PaymentMethodRequired,
+    PaymentProcessing,
     StaleSnapshot,
 )
 from payments.models import Customer, Payout, Settlement, StripeEvent, Subscription
@@ -203,8 +204,8 @@ def _fetch_card(object_id: str) -> Snapshot:
     for state in client.list_subscriptions(customer_id=customer_id):
         waits_for_owner = state.latest_invoice in {Settlement.ADDRESS_MISSING, Settlement.STUCK}
         if (state.status in Subscription.COLLECTABLE or waits_for_owner) and state.latest_invoice_id:
-            # The card was detached in the meantime, or came without the address that is missing.
-            with suppress(PaymentMethodRequired, AddressRequired):
+            # The card was detached in the meantime, came without the address that is missing, or is not needed.
+            with suppress(PaymentMethodRequired, AddressRequired, PaymentProcessing):
                 client.pay_invoice(invoice_id=state.latest_invoice_id)
     requested_at = db_now()
     states = client.list_subscriptions(customer_id=customer_id)

@@ -19,6 +19,8 @@ class NextStep(StrEnum):
     SUBSCRIBE = "subscribe"
     CAPTURE_CARD = "capture-card"
     CONFIRM = "confirm"
+    # The bank has not decided about the payment yet.
+    WAIT = "wait"
     PAY = "pay"
     # Stripe cannot collect the latest invoice before the owner has completed the address, on which tax depends.
     COMPLETE_ADDRESS = "complete-address"
@@ -130,6 +132,8 @@ def _next_step(row: Subscription, state: SubscriptionState | None, *, now: datet
         return _stuck_invoice(row, now=now) or unpaid_month(row, now=now) or NextStep.NOTHING
     if state is not None and state.payment_client_secret:
         return NextStep.CONFIRM
+    if state is not None and state.is_processing:
+        return NextStep.WAIT
     return NextStep.CAPTURE_CARD if state is not None and state.decline_code else NextStep.PAY
 
 

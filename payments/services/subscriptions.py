@@ -19,6 +19,7 @@ from payments.errors import (
     CurrencyNotSupported,
     NoSubscription,
     PaymentMethodRequired,
+    PaymentProcessing,
 )
 from payments.models import BillingOperation, Customer, Settlement, Subscription
 from payments.services import operations, standing, synchronisation
@@ -53,6 +54,7 @@ def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscr
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the request is not possible.
         PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now.
+        PaymentProcessing: the bank has not decided about the payment; nothing else is begun.
         BillingRefused: Stripe refuses for good; `AddressRequired` names the next step.
     """
     check_sellable(request=request)
@@ -221,6 +223,8 @@ def _pay_or_replace(
 ) -> SubscriptionState | None:
     if SubscriptionRequest(state.amount_minor, state.currency, state.cancels_at_period_end) == request:
         return _collect(customer=customer, state=state, now=now)
+    if state.is_processing:
+        raise PaymentProcessing
     _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
     return None
 
@@ -273,6 +277,8 @@ def _cancel_now(*, user: User, customer: Customer, subscription_id: str, now: da
 
 
 def _outcome(state: SubscriptionState) -> Subscription:
+    if state.status in Subscription.COLLECTABLE and state.is_processing:
+        raise PaymentProcessing
     if state.status in Subscription.COLLECTABLE and state.decline_code:
         raise CardDeclined(
             "The card was declined. Capture another card and retry.", declineCode=state.decline_code

@@ -186,7 +186,12 @@ def _begin(top_up: AutoTopUp, *, customer: Customer, now: datetime) -> Purchase 
 
 
 def _finish(purchase: Purchase, *, now: datetime) -> bool:
-    """Collect the purchase; if it cannot be paid, void it and pause the top-up. Return whether it was paid."""
+    """
+    Collect the purchase; if it cannot be paid, void it and pause the top-up. Return whether it was paid.
+
+    Raises:
+        DomainError: the purchase stays open, because Stripe is away, or the bank has not decided.
+    """
     top_up = purchase.top_up
     assert top_up is not None  # noqa: S101 - the caller has chosen automatic ones
     may_pay = partial(_is_in_force, top_up)

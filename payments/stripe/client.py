@@ -52,7 +52,7 @@ class SubscriptionState:
 
     `latest_invoice_id` is empty if there is no invoice yet. For the status `incomplete`, `past_due` or `unpaid`,
     `open_minor` is the amount of the open invoice. `payment_client_secret` is set while the invoice's payment waits for
-    the card holder, `decline_code` if the payment was declined.
+    the card holder, `decline_code` if the payment was declined, `is_processing` while the bank has not decided.
     """
 
     subscription_id: str
@@ -68,6 +68,7 @@ class SubscriptionState:
     latest_invoice_id: str
     payment_client_secret: str
     decline_code: str
+    is_processing: bool = False
     open_minor: int = 0
     other_item_ids: tuple[str, ...] = ()
     is_ours: bool = True
@@ -138,11 +139,12 @@ class InvoiceState:
 class OpenPayment:
     """
     The payment of an open invoice: `client_secret` is set while it waits for the card holder, `decline_code` if it was
-    declined; both are empty if it was not tried.
+    declined, `is_processing` while the bank has not decided; none is set if it was not tried.
     """
 
     client_secret: str = ""
     decline_code: str = ""
+    is_processing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,7 +340,12 @@ class BillingClient(Protocol):
         """
 
     def void_invoice(self, *, invoice_id: str) -> None:
-        """Void an open invoice, or delete a draft, so that it is never collected; leave any other invoice unchanged."""
+        """
+        Void an open invoice, or delete a draft, so that it is never collected; leave any other invoice unchanged.
+
+        Raises:
+            PaymentProcessing: the bank has not decided about a payment of the invoice.
+        """
 
     def open_payment(self, *, invoice_id: str) -> OpenPayment:
         """Read the state of an open invoice's payment: whether it waits for the card holder, or was declined."""
@@ -361,7 +368,12 @@ class BillingClient(Protocol):
         """Read all subscriptions of a customer to our product, including ended ones, newest first."""
 
     def pay_invoice(self, *, invoice_id: str) -> None:
-        """Try to collect an open or draft invoice. If the card is declined, the subscription's state has the reason."""
+        """
+        Try to collect an open or draft invoice. If the card is declined, the subscription's state has the reason.
+
+        Raises:
+            PaymentProcessing: the bank has not decided about an earlier payment of the invoice.
+        """
 
     def use_newest_card(self, *, customer_id: str) -> None:
         """Make the most recently captured card the default of the customer and its live subscriptions."""

@@ -32,7 +32,9 @@ _MOST_TYPES = 20
 _NETWORK_RETRIES = 2
 # Invoices that can be paid. Paying a draft finalizes it; renewals of an `unpaid` subscription stay drafts.
 COLLECTABLE = ("open", "draft")
-_PAYMENTS = ["payments"]
+# The states of a finalized invoice that can still be paid.
+UNPAID = ("open", "uncollectible")
+PAYMENTS = ["payments"]
 _DECIDED_FOR_US = ("won", "warning_closed", "prevented")
 _LATEST_PAYMENTS = ["latest_invoice.payments"]
 _LATEST_OF_EACH = ["data.latest_invoice"]
@@ -104,11 +106,11 @@ class Lookups:
 
     def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
         with translated_errors():
-            return self._invoice_state(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
+            return self._invoice_state(self._v1.invoices.retrieve(invoice_id, {"expand": PAYMENTS}))
 
     def open_payment(self, *, invoice_id: str) -> OpenPayment:
         with translated_errors():
-            return self._open_payment(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
+            return self._open_payment(self._v1.invoices.retrieve(invoice_id, {"expand": PAYMENTS}))
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
         query = {"status": "paid", **_created_since(since), "expand": ["data.payments"]}
@@ -321,6 +323,7 @@ class Lookups:
             subscription,
             client_secret=payment.client_secret,
             decline_code=payment.decline_code,
+            is_processing=payment.is_processing,
             open_minor=int(invoice.amount_remaining),
         )
 
@@ -330,6 +333,8 @@ class Lookups:
         if not intent_id:
             return OpenPayment()
         intent = self._v1.payment_intents.retrieve(intent_id)
+        if intent.status == "processing":
+            return OpenPayment(is_processing=True)
         failure = intent.last_payment_error
         code = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
         # A bank may decline a payment because it requires 3-D Secure; the wallet then confirms the same payment.

@@ -37,6 +37,7 @@ def subscription_state(
     product_id: str,
     client_secret: str = "",
     decline_code: str = "",
+    is_processing: bool = False,
     open_minor: int = 0,
 ) -> SubscriptionState:
     """Read a subscription with all of its `items`. Without an item of ours, the period is that of another item."""
@@ -69,6 +70,7 @@ def subscription_state(
         latest_invoice_id=id_of(subscription.latest_invoice),
         payment_client_secret=client_secret,
         decline_code=decline_code,
+        is_processing=is_processing,
         open_minor=open_minor,
     )
 

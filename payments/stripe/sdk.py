@@ -9,11 +9,11 @@ import stripe
 
 from gateway.common import clock
 from gateway.common.errors import DomainError
-from payments.errors import is_lasting
+from payments.errors import PaymentProcessing, is_lasting
 from payments.models import Subscription
 from payments.stripe import objects
 from payments.stripe.client import SavedCard, SubscriptionState
-from payments.stripe.lookups import COLLECTABLE, PAGE, Lookups, is_deleted
+from payments.stripe.lookups import COLLECTABLE, PAGE, PAYMENTS, UNPAID, Lookups, is_deleted
 from payments.stripe.requests import idempotent_request, is_made_by, translated_errors
 
 _PRODUCT_NAME = "Relay credits"
@@ -93,8 +93,15 @@ class Cards(Lookups):
 
     def pay_invoice(self, *, invoice_id: str) -> None:
         with translated_errors():
-            if self._v1.invoices.retrieve(invoice_id).status in COLLECTABLE:
+            if self._undecided(invoice_id).status in COLLECTABLE:
                 self._pay(invoice_id)
+
+    def _undecided(self, invoice_id: str) -> Any:
+        """Return the invoice; raise PaymentProcessing while the bank has not decided about its payment."""
+        invoice = self._v1.invoices.retrieve(invoice_id, {"expand": PAYMENTS})
+        if invoice.status in UNPAID and self._open_payment(invoice).is_processing:
+            raise PaymentProcessing
+        return invoice
 
     def use_newest_card(self, *, customer_id: str) -> None:
         with translated_errors():
@@ -320,10 +327,10 @@ class StripeBillingClient(Cards):
     def void_invoice(self, *, invoice_id: str) -> None:
         with translated_errors():
             try:
-                status = self._v1.invoices.retrieve(invoice_id).status
+                status = self._undecided(invoice_id).status
                 if status == "draft":
                     self._v1.invoices.delete(invoice_id)
-                elif status in {"open", "uncollectible"}:
+                elif status in UNPAID:
                     self._v1.invoices.void_invoice(invoice_id)
             except stripe.InvalidRequestError as error:
                 if error.code == "resource_missing":

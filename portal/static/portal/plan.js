@@ -25,6 +25,7 @@ const FIRST_AMOUNT = 1000;
 const WAITS = {
   pay: t("The last payment failed. Pay the open invoice, or use another card."),
   confirm: t("Your bank wants you to confirm the payment."),
+  wait: t("Your bank is still deciding about the payment. This can take a day; do not pay again."),
   "capture-card": t("Your card was declined. Use another card, then pay the open invoice."),
   refunded: t("This month was refunded, so it gives no credits."),
   disputed: t("The payment of this month is disputed, so it gives no credits."),
@@ -147,6 +148,7 @@ function current(state, { invoices, card, account, terms }, context) {
     ),
     actions(
       (state.openCost > 0 || state.nextStep === "pay-invoice") &&
+        state.nextStep !== "wait" &&
         open &&
         h("a", { class: "button", href: open.pageUrl }, t("Pay the open invoice")),
       BUYS.includes(state.nextStep) &&

@@ -120,6 +120,9 @@ export const PROBLEMS = {
   "amount-too-small": t("This amount is below the minimum."),
   "amount-too-large": t("This amount is above the maximum."),
   "authentication-required": t("Your bank wants you to confirm the payment."),
+  "payment-processing": t(
+    "Your bank is still deciding about the payment. This can take a day; do not pay again.",
+  ),
   "billing-in-progress": t("A payment is already being made. Try again in a moment."),
   "billing-unavailable": t(
     "The payment service does not answer right now. Nothing was charged; try again later.",

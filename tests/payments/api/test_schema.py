@@ -61,7 +61,7 @@ def test_every_error_response_is_described(description: Any) -> None:
         return {example["code"] for example in examples_in(description, content)}
 
     assert codes(UPSERT, 402) == {"payment-method-required", "card-declined", "authentication-required"}
-    assert codes(UPSERT, 409) == {"billing-in-progress", "currency-fixed"}
+    assert codes(UPSERT, 409) == {"billing-in-progress", "currency-fixed", "payment-processing"}
     assert {"amount-too-small", "amount-too-large", "currency-not-supported"} <= codes(UPSERT, 400)
     assert codes(CANCEL, 404) == {"no-subscription"}
     for path in PATHS:

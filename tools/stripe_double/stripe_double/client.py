@@ -198,6 +198,10 @@ class _Dashboard(_Connection):
         """Complete the 3-D Secure challenge of a setup or payment intent."""
         return self._post("intents/authenticate", intent=intent, succeeds=succeeds)
 
+    def settle_payment(self, payment_intent: str, *, decline_code: str | None = None) -> Json:
+        """End the processing of a payment: the bank pays, or declines it."""
+        return self._post("intents/settle", payment_intent=payment_intent, decline_code=decline_code)
+
     def change_card(self, payment_method: str, *, decline_code: str | None) -> Json:
         """Decline the card's later charges, or accept them (None)."""
         return self._post("cards", payment_method=payment_method, decline_code=decline_code)
@@ -276,7 +280,11 @@ class _Dashboard(_Connection):
         self._post("settings", signed_at=time)
 
     def off_session(self, outcome: str) -> None:
-        """Set the response to an off-session charge that needs 3-D Secure: `action` or `decline`."""
+        """
+        Set the response to off-session charges: `action` or `decline` if they need 3-D Secure.
+
+        With `processing`, every one of them waits for `settle_payment`.
+        """
         self._post("settings", off_session=outcome)
 
 

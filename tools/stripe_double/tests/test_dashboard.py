@@ -367,3 +367,24 @@ def test_a_subscription_that_has_ended_gets_no_other_status(
         with pytest.raises(ControlError, match="is canceled"):
             controls.set_status(subscription.id, status)
     assert account.v1.subscriptions.retrieve(subscription.id).status == "canceled"
+
+
+@pytest.mark.parametrize(("decline_code", "status"), [(None, "active"), ("insufficient_funds", "incomplete")])
+def test_a_bank_may_decide_later_and_until_then_nothing_is_paid_or_voided(
+    account: DoubleAccount, controls: ControlClient, amount: int, decline_code: str | None, status: str
+) -> None:
+    controls.off_session("processing")
+    subscription = account.subscribe(account.create_paying_customer(), amount, off_session=True)
+    intent = account.payment_intent_of(subscription)
+    (invoice,) = account.invoices(subscription)
+    assert (subscription.status, account.v1.payment_intents.retrieve(intent).status) == (
+        "incomplete",
+        "processing",
+    )
+    for change in (account.v1.invoices.pay, account.v1.invoices.void_invoice):
+        with pytest.raises(stripe.InvalidRequestError, match="processing"):
+            change(str(invoice.id))
+    controls.settle_payment(intent, decline_code=decline_code)
+    assert account.v1.subscriptions.retrieve(subscription.id).status == status
+    with pytest.raises(ControlError):
+        controls.settle_payment(intent)

@@ -5,6 +5,7 @@ from stripe_double.billing.invoicing import void_invoice
 from stripe_double.billing.payments import (
     attempt_payment,
     cancel_payment,
+    is_processing,
     mark_payment_paid,
     payment_intent_of,
 )
@@ -28,9 +29,12 @@ def collect_invoice(
     """
     Try to collect an open invoice; return the status of its payment intent afterwards.
 
-    An invoice with nothing due is paid at once. Without a card the attempt fails like a declined one. Only the first
-    attempt and `scheduled` ones count for the retry schedule.
+    An invoice with nothing due is paid at once. Without a card the attempt fails like a declined one. A payment that
+    the bank still processes is not tried again. Only the first attempt and `scheduled` ones count for the retry
+    schedule.
     """
+    if is_processing(account, invoice):
+        return "processing"
     intent = payment_intent_of(account, invoice)
     counted = count_attempt(invoice, scheduled=scheduled)
     if intent is None:
@@ -57,7 +61,7 @@ def apply_payment_status(account: Account, invoice: Resource, status: str, *, co
         mark_payment_paid(account, invoice, invoice["amount_remaining"])
         invoice["amount_paid"] = invoice["amount_due"]
         mark_paid(account, invoice)
-    else:
+    elif status != "processing":
         _mark_failed(account, invoice, needs_action=status == "requires_action", counted=counted)
 
 
@@ -165,7 +169,7 @@ def _stop_collecting_invoices(account: Account, subscription: str, *, void_open:
         if details.get("subscription") != subscription or row["status"] not in ("draft", "open"):
             continue
         invoice = account.store.get("invoice", row["id"]) or row
-        if void_open and invoice["status"] == "open":
+        if void_open and invoice["status"] == "open" and not is_processing(account, invoice):
             void_invoice(account, invoice)
         else:
             stop_collecting(account, invoice)

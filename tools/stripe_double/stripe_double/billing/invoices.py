@@ -17,7 +17,7 @@ from stripe_double.billing.invoicing import (
     remove_lines,
     write_off,
 )
-from stripe_double.billing.payments import payment_intent_of
+from stripe_double.billing.payments import is_processing, payment_intent_of
 from stripe_double.billing.renewals import next_lines, renews_at
 from stripe_double.billing.taxes import require_location
 from stripe_double.errors import InvalidRequest, RecordedCardError
@@ -71,6 +71,8 @@ def pay(account: Account, params: dict[str, Any], identifier: str) -> Resource:
         raise InvalidRequest("Invoice is already paid")
     if invoice["status"] != "open":
         raise InvalidRequest(f"You can only pay an open invoice; this one is {invoice['status']}.")
+    if is_processing(account, invoice):
+        raise InvalidRequest("You cannot pay this invoice while a payment of it is processing.")
     if params.get("paid_out_of_band"):
         mark_paid(account, invoice, off_stripe=invoice["amount_remaining"])
         return invoice
@@ -82,7 +84,7 @@ def pay(account: Account, params: dict[str, Any], identifier: str) -> Resource:
         raise InvalidRequest(message, code="resource_missing")
     off_session = params.get("off_session", True)
     status = collect_invoice(account, invoice, off_session=off_session, payment_method=payment_method)
-    if status != "succeeded":
+    if status not in ("succeeded", "processing"):
         raise _card_error(payment_intent_of(account, invoice) or {}, status)
     return invoice
 
@@ -95,8 +97,10 @@ def finalize(account: Account, _params: dict[str, Any], identifier: str) -> Reso
 
 
 def void(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
-    """Void an invoice."""
+    """Void an invoice, unless the bank still processes its payment."""
     invoice = find(account, "invoice", identifier)
+    if is_processing(account, invoice):
+        raise InvalidRequest("You cannot void this invoice while a payment of it is processing.")
     void_and_update_subscription(account, invoice)
     return invoice
 

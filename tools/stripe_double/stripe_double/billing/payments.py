@@ -106,6 +106,10 @@ def attempt_payment(
 ) -> str:
     """Charge the card; return the intent's status afterwards."""
     intent["payment_method"] = method["id"]
+    if off_session and account.setting("off_session", "action") == "processing":
+        intent["status"] = "processing"
+        emit(account, "payment_intent.processing", intent)
+        return "processing"
     if requires_authentication(method, off_session=off_session):
         if off_session and account.setting("off_session", "action") == "decline":
             error = decline_error("authentication_required") | {"payment_method": public(method)}
@@ -132,6 +136,20 @@ def complete_challenge(account: Account, intent: Resource, *, succeeds: bool) ->
         "type": "invalid_request_error",
     }
     return _fail(account, intent, error)
+
+
+def settle_processing(account: Account, intent: Resource, *, decline_code: str | None) -> str:
+    """End the processing of a payment: charge the card, or decline it; return the intent's status afterwards."""
+    method = account.store.get("payment_method", intent["payment_method"])
+    if decline_code is None and method is not None:
+        return _charge(account, intent, method)
+    return _fail(account, intent, decline_error(decline_code or "generic_decline"))
+
+
+def is_processing(account: Account, invoice: Resource) -> bool:
+    """Return whether the bank still processes the payment of the invoice."""
+    intent = payment_intent_of(account, invoice)
+    return intent is not None and intent["status"] == "processing"
 
 
 def _charge(account: Account, intent: Resource, method: Resource) -> str:

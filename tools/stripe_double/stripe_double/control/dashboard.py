@@ -3,10 +3,16 @@
 from typing import Any
 
 from stripe_double.billing import credit_notes
-from stripe_double.billing.collection import ENDED_STATUSES, collect_invoice, mark_paid, payment_method_for
+from stripe_double.billing.collection import (
+    ENDED_STATUSES,
+    apply_payment_status,
+    collect_invoice,
+    mark_paid,
+    payment_method_for,
+)
 from stripe_double.billing.invoice_lines import invoice_item_line
 from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
-from stripe_double.billing.payments import pay_part
+from stripe_double.billing.payments import invoice_of, pay_part, settle_processing
 from stripe_double.control.authentication import authenticate, find_intent
 from stripe_double.control.context import Body, Context, Controls, find_in_body, required
 from stripe_double.errors import InvalidRequest, ResourceMissing
@@ -17,7 +23,7 @@ from stripe_double.store import public
 
 _SETTINGS = {
     "after_retries": ("cancel", "unpaid", "leave"),
-    "off_session": ("action", "decline"),
+    "off_session": ("action", "decline", "processing"),
     "signed_at": ("account", "real"),
 }
 
@@ -28,6 +34,18 @@ def authenticate_intent(context: Context, body: Body) -> Any:
     if intent is None:
         raise ResourceMissing("intent", body["intent"], param="intent")
     authenticate(context.account, intent, succeeds=body.get("succeeds", True))
+    return public(intent)
+
+
+def settle_payment(context: Context, body: Body) -> Any:
+    """End the processing of a payment: the bank pays, or declines it with `decline_code`."""
+    account, intent = context.account, find_in_body(context, "payment_intent", body)
+    if intent["status"] != "processing":
+        raise InvalidRequest(f"This payment is {intent['status']}.")
+    status = settle_processing(account, intent, decline_code=body.get("decline_code"))
+    invoice = invoice_of(account, intent)
+    if invoice is not None and invoice["status"] == "open":
+        apply_payment_status(account, invoice, status)
     return public(intent)
 
 
@@ -42,8 +60,9 @@ def change_settings(context: Context, body: Body) -> Any:
     """
     Change the account's settings.
 
-    `after_retries` is cancel, unpaid or leave; `off_session`, for off-session charges that need 3-D Secure, is action
-    or decline; `signed_at` is the time in webhooks' signatures: the real one, or the account's.
+    `after_retries` is cancel, unpaid or leave; `off_session` is action or decline for off-session charges that need
+    3-D Secure, or processing, so that the bank decides about every off-session charge later (`settle_payment`), as
+    banks in India do; `signed_at` is the time in webhooks' signatures: the real one, or the account's.
     """
     for name, value in body.items():
         if value not in _SETTINGS.get(name, ()):
@@ -186,6 +205,7 @@ def fail_refund(context: Context, body: Body) -> Any:
 
 DASHBOARD_CONTROLS: Controls = {
     ("POST", "intents/authenticate"): authenticate_intent,
+    ("POST", "intents/settle"): settle_payment,
     ("POST", "cards"): change_card,
     ("POST", "settings"): change_settings,
     ("POST", "subscriptions/set_status"): set_status,

@@ -19,22 +19,10 @@ $$;
 -- How many of an account's first credits are left at most, and the chains besides home on which they may be spent; null
 -- without any. The caller has locked the account in an earlier statement. An account spends them before all others.
 CREATE OR REPLACE FUNCTION credits_home_left(of_account bigint, OUT left_over bigint, OUT chain_ids bigint[])
-LANGUAGE plpgsql AS $$
-BEGIN
-    SELECT home.credits + coalesce(sum(entry.amount), 0), home.chain_ids INTO left_over, chain_ids
-    FROM credits_homecredits AS home
-    LEFT JOIN credits_entry AS entry
-        ON entry.account_id = home.account_id
-       AND (entry.source = 'RELAY_TRANSACTION' OR entry.source = 'RELAY_REVERSAL' AND entry.key LIKE 'reversal:hold:%')
-    WHERE home.account_id = of_account AND home.expires_at > statement_timestamp()
-    GROUP BY home.account_id;
-    IF left_over <= 0 THEN
-        -- The entries need not be summed again.
-        DELETE FROM credits_homecredits AS home WHERE home.account_id = of_account;
-        left_over := NULL;
-        chain_ids := NULL;
-    END IF;
-END $$;
+LANGUAGE sql STABLE AS $$
+    SELECT home.credits - home.spent, home.chain_ids FROM credits_homecredits AS home
+    WHERE home.account_id = of_account AND home.spent < home.credits AND home.expires_at > statement_timestamp()
+$$;
 
 -- Adds new debt and credits of check-ins to the unbacked credits of the UTC day, or returns false where they exceed the
 -- ceiling. The day's row stays locked until the transaction ends, so it is locked after the accounts and before relayers.
@@ -181,7 +169,7 @@ BEGIN
         home.left_over := NULL;
         home.chain_ids := NULL;
         IF call.elsewhere IS NOT NULL AND call.credits > 0 THEN
-            home := credits_home_left(call.account_id);
+            SELECT kept.left_over, kept.chain_ids INTO home FROM credits_home_left(call.account_id) AS kept;
         END IF;
         IF is_placed AND call.elsewhere = ANY(home.chain_ids) AND call.credits <= home.left_over - held_before THEN
             NULL;

@@ -164,14 +164,15 @@ class HomeCredits(models.Model):
     """
     The first credits of an account, which are spent at home and on the named chains only, until they expire.
 
-    `credits_place_holds` deletes the row when the account has spent as many. A reorganisation that undoes the profile
-    deletes it too.
+    `spent` has all charges since, except those of `paid_only` holds, and what has expired: the account spends first
+    credits before all others. A reorganisation that undoes the profile deletes the row.
     """
 
     account = models.OneToOneField(
         CreditAccount, models.PROTECT, primary_key=True, related_name="home_credits"
     )
     credits = models.BigIntegerField()
+    spent = models.BigIntegerField(db_default=0, help_text="May exceed the first credits.")
     chain_ids = ArrayField(models.BigIntegerField(), default=list)
     expires_at = models.DateTimeField()
 
@@ -184,6 +185,11 @@ class HomeCredits(models.Model):
 
     def __str__(self) -> str:
         return f"{self.credits:,} home credits"
+
+    @property
+    def left(self) -> int:
+        """The first credits that are left."""
+        return max(0, self.credits - self.spent)
 
 
 class Allowance(models.Model):

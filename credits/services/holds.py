@@ -14,13 +14,19 @@ class ClosedHold(NamedTuple):
     """
     A hold that this call closed, its charge in credits and the key of that entry: 0 and None if it was released.
 
-    `user_id` is None for a hold of a sponsor.
+    `user_id` is None for a hold of a sponsor. `from_first` is the part of the charge that first credits paid.
     """
 
     hold_id: int
     user_id: int | None
     charge: int
     entry_key: str | None
+    from_first: int
+
+    @property
+    def earning(self) -> int:
+        """The part of the charge that earns rewards: first credits are no payment."""
+        return self.charge - self.from_first
 
 
 def place(*, user_id: int, credits: int, key: str) -> int:

@@ -38,6 +38,24 @@ LEFT JOIN (
 ) AS taken ON taken.account_id = account.id
 WHERE coalesce(spending.credits, 0) <> coalesce(taken.total, 0)
 UNION ALL
+SELECT 'spent first credits are the charges since and what expired', home.account_id, home.account_id, taken.total, home.spent
+FROM credits_homecredits AS home CROSS JOIN LATERAL (
+    SELECT (
+        coalesce((
+            SELECT sum(captured_amount) FROM credits_hold AS hold
+            JOIN credits_entry AS charge ON charge.id = hold.entry_id AND charge.account_id = home.account_id
+            WHERE NOT hold.paid_only
+        ), 0) - coalesce((
+            SELECT sum(expiry.amount) FROM credits_entry AS lot
+            JOIN credits_entry AS expiry
+                ON expiry.account_id = lot.account_id AND expiry.source = 'CREDIT_EXPIRY'
+                AND split_part(expiry.key, ':', 2) = lot.id::text
+            WHERE lot.account_id = home.account_id AND lot.source = 'FIRST_CREDITS' AND lot.amount > 0
+        ), 0)
+    )::bigint AS total
+) AS taken
+WHERE home.spent <> taken.total
+UNION ALL
 SELECT 'an entry follows the version before it', account_id, id, last_version + 1, account_version
 FROM chain WHERE account_version <> last_version + 1
 UNION ALL

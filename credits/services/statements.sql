@@ -67,8 +67,9 @@ RETURNING id
 
 -- name: close_holds
 -- Close the open holds: capture those with a cost and release the others; charge the accounts, reduce the held
--- credits, post the entries. A charge never exceeds its hold. Holds of first credits have their own source. A hold references its entry before the entry exists (a
--- CHECK requires it); the foreign key is verified at commit.
+-- credits, post the entries. A charge never exceeds its hold. Holds of first credits have their own source. A hold
+-- references its entry before the entry exists (a CHECK requires it); the foreign key is verified at commit. Charges
+-- spend what is left of the account's first credits, except those of `paid_only` holds.
 WITH due AS (
     SELECT hold.id, least(wanted.cost, hold.amount) AS cost
     FROM credits_hold AS hold
@@ -84,6 +85,7 @@ WITH due AS (
         entry_id = numbered.entry_id, closed_at = statement_timestamp()
     FROM numbered WHERE hold.id = numbered.id AND hold.status = 'HELD'
     RETURNING hold.id, hold.account_id, hold.amount, numbered.cost, hold.entry_id, hold.key LIKE 'first:%%' AS is_first,
+              CASE WHEN hold.paid_only THEN 0 ELSE numbered.cost END AS of_given,
               'hold:' || hold.id || coalesce(':' || nullif(hold.reopenings, 0), '') AS key
 ), totals AS (
     SELECT account_id, sum(amount)::bigint AS amount, sum(cost)::bigint AS cost, count(entry_id) AS entries,
@@ -99,6 +101,13 @@ WITH due AS (
     SET balance = locked.balance - locked.cost, held = locked.held, open_holds = locked.open_holds,
         version = locked.version + locked.entries
     FROM locked WHERE account.id = locked.id
+), spent AS (
+    -- Joined to the locked accounts, so that the account comes first in the order of locks.
+    UPDATE credits_homecredits AS home SET spent = home.spent + given.cost
+    FROM locked JOIN (SELECT account_id, sum(of_given)::bigint AS cost FROM closed GROUP BY 1) AS given
+        ON given.account_id = locked.id
+    WHERE home.account_id = locked.id
+    RETURNING home.account_id, home.credits - home.spent + given.cost AS left_over
 ), posted AS (
     INSERT INTO credits_entry
         (id, account_id, amount, source, key, balance_before, balance_after, account_version, reason)
@@ -109,14 +118,17 @@ WITH due AS (
     WHERE entry_id IS NOT NULL
     WINDOW so_far AS (PARTITION BY account_id ORDER BY closed.id)
 )
-SELECT closed.id, user_id, closed.cost, CASE WHEN entry_id IS NOT NULL THEN closed.key END
-FROM closed JOIN locked ON locked.id = closed.account_id ORDER BY closed.id
+SELECT closed.id, user_id, closed.cost, CASE WHEN entry_id IS NOT NULL THEN closed.key END,
+       least(of_given, greatest(0, coalesce(left_over, 0) - sum(of_given) OVER so_far + of_given))::bigint
+FROM closed JOIN locked ON locked.id = closed.account_id LEFT JOIN spent ON spent.account_id = closed.account_id
+WINDOW so_far AS (PARTITION BY closed.account_id ORDER BY closed.id)
+ORDER BY closed.id
 
 -- name: reopen_holds
 -- Reopen closed holds: hold their credits again, even into debt, and reverse the charge by an entry. The key of the
--- next charge contains the number of reopenings.
+-- next charge contains the number of reopenings. What the charge took of first credits is left again.
 WITH due AS (
-    SELECT hold.id, hold.account_id, hold.amount, hold.captured_amount, hold.entry_id
+    SELECT hold.id, hold.account_id, hold.amount, hold.captured_amount, hold.entry_id, hold.paid_only
     FROM credits_hold AS hold WHERE hold.id = ANY(%(holds)s::bigint[]) AND hold.status <> 'HELD'
     ORDER BY hold.id FOR NO KEY UPDATE
 ), reopened AS (
@@ -124,7 +136,7 @@ WITH due AS (
     SET status = 'HELD', captured_amount = NULL, entry_id = NULL, closed_at = NULL, reopenings = hold.reopenings + 1
     FROM due LEFT JOIN credits_entry AS entry ON entry.id = due.entry_id
     WHERE hold.id = due.id AND hold.status <> 'HELD'
-    RETURNING due.id, due.account_id, due.amount, due.captured_amount, entry.key
+    RETURNING due.id, due.account_id, due.amount, due.captured_amount, entry.key, due.paid_only
 ), totals AS (
     SELECT account_id, sum(amount)::bigint AS amount, coalesce(sum(captured_amount), 0)::bigint AS captured,
            count(key) AS entries, count(*)::integer AS holds
@@ -138,6 +150,13 @@ WITH due AS (
     SET balance = locked.balance + captured, held = locked.held + amount,
         open_holds = locked.open_holds + holds, version = locked.version + entries
     FROM locked WHERE account.id = locked.id
+), unspent AS (
+    UPDATE credits_homecredits AS home SET spent = home.spent - given.captured
+    FROM locked JOIN (
+        SELECT account_id, sum(captured_amount)::bigint AS captured FROM reopened
+        WHERE key IS NOT NULL AND NOT paid_only GROUP BY 1
+    ) AS given ON given.account_id = locked.id
+    WHERE home.account_id = locked.id
 ), posted AS (
     INSERT INTO credits_entry
         (account_id, amount, source, key, balance_before, balance_after, account_version, reason)
@@ -185,7 +204,7 @@ WITH wanted AS (
 
 -- name: expire
 -- Expire credits of the rows (account, version, held, credits, key), but only if the account has not changed since it
--- was read: a use or a hold could have taken the same credits in between.
+-- was read: a use or a hold could have taken the same credits in between. Expired first credits count as spent.
 WITH wanted AS (
     SELECT * FROM unnest(%(accounts)s::bigint[], %(versions)s::bigint[], %(held)s::bigint[], %(credits)s::bigint[],
                          %(keys)s::text[]) WITH ORDINALITY AS one (account_id, version, held, credits, key, place)
@@ -201,6 +220,12 @@ WITH wanted AS (
     UPDATE credits_account AS account
     SET balance = locked.balance - locked.credits, version = locked.version + locked.entries
     FROM locked WHERE account.id = locked.id
+), spent AS (
+    UPDATE credits_homecredits AS home SET spent = home.spent + wanted.credits
+    FROM wanted
+    JOIN locked ON locked.id = wanted.account_id
+    JOIN credits_entry AS lot ON lot.id = split_part(wanted.key, ':', 2)::bigint AND lot.source = 'FIRST_CREDITS'
+    WHERE home.account_id = wanted.account_id
 )
 INSERT INTO credits_entry
     (account_id, amount, source, key, balance_before, balance_after, account_version, reason)

@@ -31,18 +31,20 @@ def reward(*, closed: Sequence[ClosedHold], now: datetime) -> None:
     """
     Reward the users of these holds for what they were charged; released holds and those of sponsors earn nothing.
 
-    The permanent track gains each charge; badges and active modifiers determine the cashback. Its whole credits are
-    posted as a separate entry, and the remainder is carried over to the next cashback. Runs inside the transaction that
-    closed the holds, in the same number of statements for any number of them.
+    What first credits paid earns nothing either, because a sponsor gave them.
+
+    The permanent track gains the rest of each charge; badges and active modifiers determine the cashback. Its whole
+    credits are posted as a separate entry, and the remainder is carried over to the next cashback. Runs inside the
+    transaction that closed the holds, in the same number of statements for any number of them.
     """
-    charged = [hold for hold in closed if hold.charge and hold.user_id is not None]
+    charged = [hold for hold in closed if hold.earning and hold.user_id is not None]
     if not charged:
         return
     fractions = _gain_experience(charged, now)
     returned = [
         _Returned(hold.user_id, parts, f"back:{hold.entry_key}")
         for hold, fraction in zip(charged, fractions, strict=True)
-        if hold.user_id is not None and (parts := cashback_parts(cost=hold.charge, fraction=fraction))
+        if hold.user_id is not None and (parts := cashback_parts(cost=hold.earning, fraction=fraction))
     ]
     _post(returned, source=EntrySource.CREDITS_BACK)
 
@@ -72,7 +74,7 @@ def _gain_experience(charged: Sequence[ClosedHold], now: datetime) -> list[Decim
     keys = [f"spent:{hold.entry_key}" for hold in charged]
     params = {
         "users": [hold.user_id for hold in charged],
-        "bases": [hold.charge for hold in charged],
+        "bases": [hold.earning for hold in charged],
         "keys": keys,
         "cause": EntrySource.RELAY_TRANSACTION,
         "now": now,

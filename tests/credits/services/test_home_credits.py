@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from credits.models import CreditAccount, EntrySource, HomeCredits
-from credits.services import entries, holds
+from credits.models import CreditAccount, CreditEntry, CreditHold, EntrySource, ExpiringLot, HomeCredits
+from credits.services import entries, expiry, holds
 from credits.services.reconciliation import find_differences
 from gateway.common import db
 from tests.credits.rows import everything
@@ -85,7 +85,61 @@ def test_what_was_spent_at_home_is_no_longer_kept_for_it() -> None:
     assert _place(user, 101, _OTHER) == ("insufficient", 100)
     holds.close(costs={holds.place(user_id=user.pk, credits=40, key=secrets.token_hex(8)): 40})
     assert _place(user, 100, _OTHER)[0] == "placed"
-    assert not HomeCredits.objects.exists()
+    assert HomeCredits.objects.get().left == 0
+    assert find_differences() == []
+
+
+def test_credits_paid_elsewhere_leave_first_credits_at_home() -> None:
+    user = _with(first=100, paid=50)
+    key = secrets.token_hex(8)
+    assert _place(user, 50, _OTHER, paid_only=True, key=key)[0] == "placed"
+    (closed,) = holds.close(costs={CreditHold.objects.get(key=key).pk: 50})
+    assert (closed.from_first, HomeCredits.objects.get().left) == (0, 100)
+    before = everything()
+    assert _place(user, 1, _OTHER) == ("insufficient", 0)
+    assert everything() == before
+
+
+def test_a_charge_says_what_first_credits_paid_and_a_reversal_gives_it_back() -> None:
+    first = random.randint(50, 500)
+    user, other = _with(first=first, paid=10_000), _with(first=first)
+    keys = [secrets.token_hex(8) for _ in range(4)]
+    costs = [first - 20, 50, 7, 5]
+    own = [holds.place(user_id=user.pk, credits=900, key=key) for key in keys[:3]]
+    of_other = holds.place(user_id=other.pk, credits=5, key=keys[3])
+    closed = holds.close(costs=dict(zip([*own, of_other], costs, strict=True)))
+    assert [hold.from_first for hold in closed] == [first - 20, 20, 0, 5]
+    assert [hold.earning for hold in closed] == [0, 30, 7, 0]
+    spent = HomeCredits.objects.order_by("pk").values_list("spent", flat=True)
+    assert list(spent) == [first + 37, 5]
+    assert find_differences() == []
+
+    holds.reopen(hold_ids=own)
+    assert list(spent.all()) == [0, 5]
+    assert find_differences() == []
+    (again,) = holds.close(costs={own[1]: 50})
+    assert again.from_first == min(50, first)
+
+
+def test_what_expired_of_first_credits_pays_no_charge() -> None:
+    user = _with(first=100, paid=100)
+    lot = CreditEntry.objects.get(source=EntrySource.FIRST_CREDITS)
+    held = holds.place(user_id=user.pk, credits=30, key=secrets.token_hex(8))
+    now = timezone.now()
+    ExpiringLot.objects.create(entry=lot, credits=100, expires_at=now)
+    assert expiry.expire(now=now) == 1
+    assert HomeCredits.objects.get().left == 30
+    later = holds.place(user_id=user.pk, credits=40, key=secrets.token_hex(8))
+    assert [hold.from_first for hold in holds.close(costs={held: 30})] == [30]
+    assert [hold.from_first for hold in holds.close(costs={later: 40})] == [0]
+    assert find_differences() == []
+
+
+def test_forged_spending_of_first_credits_is_found() -> None:
+    _with(first=100)
+    HomeCredits.objects.update(spent=1)
+    rules = [finding.rule for finding in find_differences()]
+    assert rules == ["spent first credits are the charges since and what expired"]
 
 
 def test_expired_first_credits_keep_nothing_at_home() -> None:

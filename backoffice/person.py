@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from accounting.queries import Worth, worth_of
 from backoffice import cards
 from checkin.models import CheckIn
 from credits import queries as credits_queries
-from credits.models import CreditAccount, CreditEntry
+from credits.models import CreditAccount, CreditEntry, CreditHold, HoldStatus, HomeCredits
 from earnings import queries as earnings_queries
 from earnings.models import Postback
 from earnings.queries import PersonEarnings
@@ -21,10 +22,11 @@ from gateway.chain.config import chain_of
 from payments.models import Customer, Payout, Subscription
 from payments.stripe.client import is_live_key
 from relay.admin.calls import told_of
-from relay.models import Attempt, RelayTransaction
+from relay.models import Attempt, ProfileCreation, RelayTransaction
 from rewards import queries as rewards_queries
 from rewards.models import Badge
 from rewards.queries import CurrentRewards
+from sponsors.models import PolicyVersion, Purpose, Sponsor
 from users.models import ProfileCard, SignInSession, User
 from users.services.profile_cards import card_of, picture_uri
 
@@ -48,6 +50,31 @@ class Call:
     row: RelayTransaction
     told: str
     attempts: list[tuple[Attempt, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """
+    How the profile came to be on one chain: what was asked for, by which sponsor, and the transaction that deployed it.
+
+    `payer` is the policy that pays, `gift` the sponsor's first credits for the profile, `cost` what the payer paid in
+    credits, or what is held, and `coin` what the gas cost; empty before its block.
+    """
+
+    how: str
+    at: datetime
+    chain_id: int
+    requested_by: Sponsor | None
+    payer: PolicyVersion | None
+    call: RelayTransaction | None
+    cost: int | None
+    coin: str
+    gift: CreditHold | None
+
+    @property
+    def is_welcome(self) -> bool:
+        """Whether the operator's welcome policy pays."""
+        return self.payer is not None and self.payer.purpose == Purpose.WELCOME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +117,8 @@ class Person:
     balance_line: cards.Chart | None
     spent_by_day: cards.Chart | None
     calls: list[Call]
+    origins: list[Origin]
+    first_credits: HomeCredits | None
     customer: Customer | None
     customer_page: str
     subscriptions: list[tuple[Subscription, str]]
@@ -134,6 +163,8 @@ def person_of(*, user: User, now: datetime) -> Person:
         ),
         spent_by_day=cards.columns(_spent_by_day(user, now), ["spent"]),
         calls=_calls(user),
+        origins=_origins(user),
+        first_credits=HomeCredits.objects.filter(account__user_id=user.pk).first(),
         customer=customer,
         customer_page=stripe_page("customers", customer.stripe_customer_id) if customer else "",
         subscriptions=[
@@ -185,6 +216,76 @@ def _calls(user: User) -> list[Call]:
         )
         for row in rows.prefetch_related(attempts).order_by("-pk")[:_NEWEST]
     ]
+
+
+def _origins(user: User) -> list[Origin]:
+    """Return the requests of sponsors for this profile, and its own copies; oldest first."""
+    asked = ProfileCreation.objects.filter(user_id=user.pk).select_related("sponsor", *_paid("hold__"))
+    rows = list(asked.prefetch_related(_mined("hold__relay_transaction__")).order_by("pk")[:_NEWEST])
+    calls = RelayTransaction.objects.filter(user_id=user.pk, deploys_profile=True)
+    known = [row.hold_id for row in rows if row.hold_id is not None]
+    copies = calls.exclude(hold__in=known).select_related(*_paid("hold__")).prefetch_related(_mined(""))
+    found = [
+        _origin(row.get_kind_display(), row.created_at, row.chain_id, row.sponsor, row.hold) for row in rows
+    ]
+    found += [
+        _origin("copy to another chain", call.created_at, call.chain_id, None, call.hold, call)
+        for call in copies.order_by("pk")[:_NEWEST]
+    ]
+    return found
+
+
+def _paid(hold: str) -> list[str]:
+    sponsored = f"{hold}sponsored__"
+    return [
+        *([f"{hold}relay_transaction"] if hold == "hold__" else []),
+        f"{sponsored}sponsor_hold",
+        f"{sponsored}version__policy__sponsor",
+        f"{sponsored}first_credits__hold",
+    ]
+
+
+def _mined(call: str) -> "Prefetch[Any]":
+    mined = Attempt.objects.filter(status=Attempt.Status.MINED, kind=Attempt.Kind.CALL).defer("raw")
+    return Prefetch(f"{call}attempts", mined, to_attr="mined")
+
+
+def _origin(
+    how: str,
+    at: datetime,
+    chain_id: int,
+    sponsor: Sponsor | None,
+    hold: CreditHold | None,
+    call: RelayTransaction | None = None,
+) -> Origin:
+    call = call or getattr(hold, "relay_transaction", None)
+    sponsored = getattr(hold, "sponsored", None)
+    paying = sponsored.sponsor_hold if sponsored else hold
+    promised = getattr(sponsored, "first_credits", None)
+    mined: list[Attempt] = getattr(call, "mined", [])
+    return Origin(
+        how=how,
+        at=at,
+        chain_id=chain_id,
+        requested_by=sponsor,
+        payer=sponsored.version if sponsored else None,
+        call=call,
+        cost=None if paying is None else _cost_of(paying),
+        coin=_coin(sum(_wei_of(attempt) for attempt in mined), chain_id) if mined else "",
+        gift=promised.hold if promised and promised.digest else None,
+    )
+
+
+def _wei_of(attempt: Attempt) -> int:
+    return (attempt.gas_used or 0) * int(attempt.effective_gas_price_wei or 0) + int(attempt.extra_fee_wei)
+
+
+def _coin(wei: int, chain_id: int) -> str:
+    return f"{Decimal(wei) / 10**18:.6f} {chain_of(chain_id).currency}"
+
+
+def _cost_of(hold: CreditHold) -> int:
+    return hold.amount if hold.status == HoldStatus.HELD else hold.captured_amount or 0
 
 
 def _payments(user: User) -> list[Payment]:

@@ -160,6 +160,16 @@ class ProfileChainSerializer(serializers.Serializer[Any]):
     )
 
 
+class FirstCreditsSerializer(serializers.Serializer[Any]):
+    """Credits that the new profile gets from the sponsor that pays for its deployment."""
+
+    credits = serializers.IntegerField()
+    days = serializers.IntegerField(help_text="For how many days they can be spent.")
+    expiresAt = serializers.DateTimeField(
+        source="expires_at", allow_null=True, help_text="Null until the profile exists and has them."
+    )
+
+
 class ProfileSerializer(serializers.Serializer[Any]):
     """
     A profile that a sponsor asked for.
@@ -177,6 +187,7 @@ class ProfileSerializer(serializers.Serializer[Any]):
         many=True, help_text="Everybody who can act for the profile at first. Empty for a registered one."
     )
     chains = ProfileChainSerializer(many=True)
+    firstCredits = FirstCreditsSerializer(allow_null=True, help_text="Null if the profile gets none.")
 
 
 class MayCreate(BasePermission):
@@ -318,7 +329,10 @@ class CreationFiguresSerializer(serializers.Serializer[Any]):
     registered = serializers.IntegerField(help_text="Existing profiles with a new account.")
     inProgress = serializers.IntegerField(source="in_progress")
     failed = serializers.IntegerField()
-    credits = serializers.IntegerField(help_text="What the new profiles have cost.")
+    credits = serializers.IntegerField(help_text="What the deployments of new profiles have cost.")
+    firstCredits = serializers.IntegerField(
+        source="first_credits", help_text="What the sponsor has given to new profiles."
+    )
     acted = serializers.IntegerField(help_text="How many have had a first successful relay call.")
 
 
@@ -348,6 +362,7 @@ def _body(
 ) -> dict[str, Any]:
     """Return the profile of these rows, the home chain's first; `refused` has the other chains that get no copy."""
     row, chains = rows[0], [_on_chain(each) for each in rows]
+    gift = creations.first_credits_of(row)
     for chain_id, refusal in (refused or {}).items():
         chains.append(
             {
@@ -367,6 +382,7 @@ def _body(
         "statusPath": f"/api/universal-profile/{row.profile_address}",
         "controllers": row.controllers,
         "chains": chains,
+        "firstCredits": rendered(FirstCreditsSerializer, gift) if gift else None,
     }
 
 

@@ -14,13 +14,14 @@ class _Sql(Statements, file=__file__, shared=SQL):
 
 
 class CreationFigures(NamedTuple):
-    """Numbers of a sponsor's profiles, of those that have acted, and the cost of all in credits."""
+    """Numbers of a sponsor's profiles, of those that have acted, and in credits the cost and the first credits."""
 
     created: int
     registered: int
     in_progress: int
     failed: int
     credits: int
+    first_credits: int
     acted: int
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 from eth_hash.auto import keccak
 
-from credits.models import HoldStatus
+from credits.models import ExpiringLot, HoldStatus
 from gateway.chain import lsp23
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain, home
@@ -288,6 +288,27 @@ def cost_of(row: ProfileCreation) -> int:
     return int(sponsored.sponsor_hold.amount) if is_open else captured or 0
 
 
+class Gift(NamedTuple):
+    """First credits of a profile: how many, for how many days, and until when; None before the profile has them."""
+
+    credits: int
+    days: int
+    expires_at: datetime | None
+
+
+def first_credits_of(row: ProfileCreation) -> Gift | None:
+    """Return the first credits that the profile gets or has got with this deployment; None if it gets none."""
+    sponsored = getattr(row.hold, "sponsored", None)
+    promised = getattr(sponsored, "first_credits", None)
+    if sponsored is None or promised is None or promised.digest is None:
+        return None
+    hold, days = promised.hold, sponsored.version.first_days
+    if hold.status == HoldStatus.HELD:
+        return Gift(hold.amount, days, None)
+    lot = ExpiringLot.objects.filter(entry__key=f"first:{hold.entry.key}").first() if hold.entry else None
+    return None if lot is None else Gift(lot.credits, days, lot.expires_at)
+
+
 def payer_of(row: ProfileCreation) -> str | None:
     """Return the name of the sponsor that pays for the deployment; None if no sponsor does."""
     sponsored = getattr(row.hold, "sponsored", None)
@@ -298,5 +319,6 @@ def _of_sponsor(sponsor: Sponsor) -> QuerySet[ProfileCreation]:
     return ProfileCreation.objects.filter(sponsor=sponsor).select_related(
         "hold__relay_transaction",
         "hold__sponsored__sponsor_hold",
+        "hold__sponsored__first_credits__hold__entry",
         "hold__sponsored__version__policy__sponsor",
     )

@@ -1,6 +1,7 @@
 """From a sponsored call on a real chain to the messages for its sponsor: once each, in order, and without its user."""
 
 import json
+import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -223,8 +224,9 @@ def test_without_a_subscribed_endpoint_calls_are_not_read(
 def test_a_sponsor_gets_the_end_of_a_profile_that_it_requested_by_name(
     relayers: object, trusted: None, services: Services, settle: Settle, listen: Any
 ) -> None:
+    gift = secrets.randbelow(9_000) + 1
     sponsor = make_sponsor()
-    for_profiles(sponsor)
+    for_profiles(sponsor, first_credits=gift, first_days=3)
     listen(sponsor)
     collect()
     rows = [create(sponsor)]
@@ -242,4 +244,5 @@ def test_a_sponsor_gets_the_end_of_a_profile_that_it_requested_by_name(
         relayed = deployment_of(row)
         shown = (data["transactionSenderAddress"], data["transactionHash"], data["status"], data["credits"])
         assert shown == (row.profile_address, relayed.transaction_hash, status, relayed.real_cost)
+        assert data["firstCredits"] == (gift if status == "Success" else 0)
         assert data["user"] is None

@@ -43,7 +43,8 @@ def history_of(
     """
     Return the events of a sponsored call, in order; none before its first end.
 
-    `user` is the user's id in the sponsor's figures. `reversals` are the reversed settlements, in order.
+    `user` is the user's id in the sponsor's figures. `reversals` are the reversed settlements, in order. Events of new
+    profiles have their first credits.
     """
     relayed, hold = call.hold.relay_transaction, call.sponsor_hold
     who = _who(call, relayed, user=user, first_hash=first_hash)
@@ -51,6 +52,7 @@ def history_of(
     for row in reversals:
         part = sponsor_part(row.real_cost, share_percent=call.version.share_percent)
         undone = {"status": row.status, "credits": min(part, hold.amount), "entryId": None}
+        undone |= _first_credits(call, relayed, row.status)
         reopened = {"status": RelayStatus.SUBMITTED.value, "credits": hold.amount, "entryId": None}
         events += [
             _of(call, _end_of(relayed, row.status), row.settled_at, who | undone, row.number),
@@ -59,9 +61,21 @@ def history_of(
     # A hold that an older version's worker has left open is closed within a minute.
     if relayed.settled_at is not None and hold.status != HoldStatus.HELD:
         outcome = {"status": relayed.status, "credits": hold.captured_amount or 0, "entryId": hold.entry_id}
+        outcome |= _first_credits(call, relayed, relayed.status)
         kind = _end_of(relayed, relayed.status)
         events.append(_of(call, kind, relayed.settled_at, who | outcome, len(reversals)))
     return events
+
+
+def _first_credits(call: SponsoredCall, relayed: RelayTransaction, status: str) -> Data:
+    if not relayed.deploys_profile:
+        return {}
+    gift = getattr(call, "first_credits", None)
+    # Closed without a charge: the account was deleted meanwhile.
+    is_given = gift is not None and gift.digest is not None and gift.hold.status != HoldStatus.RELEASED
+    return {
+        "firstCredits": gift.hold.amount if gift and is_given and status in RelayTransaction.EXECUTED else 0
+    }
 
 
 def _end_of(relayed: RelayTransaction, status: str) -> EventType:

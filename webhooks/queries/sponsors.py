@@ -83,7 +83,13 @@ def sponsored_histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
     """Return the events of each of these sponsored calls, in order, by the sponsored call's id."""
     calls = (
         SponsoredCall.objects.filter(pk__in=list(call_ids))
-        .select_related("version__policy__sponsor", "sponsor_hold", "voucher", "hold__relay_transaction")
+        .select_related(
+            "version__policy__sponsor",
+            "sponsor_hold",
+            "voucher",
+            "hold__relay_transaction",
+            "first_credits__hold",
+        )
         .defer("hold__relay_transaction__payload", "hold__relay_transaction__signature")
         .prefetch_related("hold__relay_transaction__reversed_settlements")
     )

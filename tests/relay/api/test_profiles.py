@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
+from credits.models import ExpiringLot
 from devstack.services.stack import Services
 from devstack.world.profiles import ProfilePlan
 from gateway.chain import lsp23
@@ -98,6 +99,7 @@ def test_a_server_creates_a_profile_and_follows_it_to_its_end(
             {"address": RECEIVER_DELEGATE, "permissions": "0x" + f"{0x20080:064x}"},
         ],
         "chains": [at_home],
+        "firstCredits": None,
     }
     assert settle() == 1
     shown = server.send("get", created.body["statusPath"].lower())
@@ -258,6 +260,7 @@ def test_members_see_how_many_profiles_there_are_what_they_cost_and_who_has_acte
         "inProgress": 2,
         "failed": 0,
         "credits": 0,
+        "firstCredits": 0,
         "acted": 0,
     }
     settle()
@@ -269,3 +272,31 @@ def test_members_see_how_many_profiles_there_are_what_they_cost_and_who_has_acte
     cost = sum(RelayTransaction.objects.filter(deploys_profile=True).values_list("real_cost", flat=True))
     assert (figures["created"], figures["acted"], figures["credits"]) == (2, 1, cost)
     assert call(viewer, "get", path, days=91).status == 400
+
+
+def test_first_credits_are_told_from_the_request_until_the_profile_has_them(
+    server: Wallet, sponsor: Sponsor, settle: Settle
+) -> None:
+    without = server.post(PATH, {"lsp6ControllerAddress": [random_address()]}).body
+    assert without["firstCredits"] is None
+    gift, days = secrets.randbelow(9_000) + 1, secrets.randbelow(365) + 1
+    other = make_sponsor()
+    for_profiles(other, first_credits=gift, first_days=days)
+    giving = server_of(other)
+    viewer = member_of(other, "viewer")
+    asked = giving.post(PATH, {"lsp6ControllerAddress": [random_address()]}).body
+    assert asked["firstCredits"] == {"credits": gift, "days": days, "expiresAt": None}
+    figures = call(viewer, "get", f"/api/sponsors/{other.slug}/profiles").body
+    assert (figures["credits"], figures["firstCredits"]) == (0, 0)
+
+    assert settle() == 2
+    given = giving.send("get", asked["statusPath"]).body["firstCredits"]
+    lot = ExpiringLot.objects.get()
+    assert given == {
+        "credits": gift,
+        "days": days,
+        "expiresAt": lot.expires_at.isoformat().replace("+00:00", "Z"),
+    }
+    figures = call(viewer, "get", f"/api/sponsors/{other.slug}/profiles").body
+    cost = RelayTransaction.objects.get(profile_address=asked["universalProfileAddress"]).real_cost
+    assert (figures["credits"], figures["firstCredits"]) == (cost, gift)

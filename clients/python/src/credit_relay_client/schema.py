@@ -448,6 +448,7 @@ class CreationFigures(TypedDict):
     inProgress: int
     failed: int
     credits: int
+    firstCredits: int
     acted: int
 
 
@@ -631,6 +632,14 @@ class Fairness(TypedDict):
     draws: "list[Draw]"
     tables: "list[Table]"
     howToRecompute: str
+
+
+class FirstCredits(TypedDict):
+    """Credits that the new profile gets from the sponsor that pays for its deployment."""
+
+    credits: int
+    days: int
+    expiresAt: str | None
 
 
 class FirstDeploymentRequest(TypedDict):
@@ -1212,6 +1221,7 @@ class Profile(TypedDict):
     statusPath: str
     controllers: "list[Controller]"
     chains: "list[ProfileChain]"
+    firstCredits: "FirstCredits | None"
 
 
 class ProfileChain(TypedDict):

@@ -148,7 +148,7 @@ def faults_of(table: DropTable) -> Iterator[str]:
         yield "It has no badge."
         return
     if not experience:
-        yield "It needs an EXPERIENCE item, for users without a payment or earning."
+        yield "It needs an item of experience, for users without a payment or earning."
         return
     # The operator's limit and not that of today's badges, which may change while the table is in force.
     attempts = settings.CHECKIN_MAX_DAILY_ATTEMPTS
@@ -162,4 +162,6 @@ def _excess(items: list[Item], drop_type: DropType, attempts: int, cap: int) -> 
         odds = of_one.over(attempts)
         if odds.drop_type == drop_type and odds.expected > cap:
             expected = f"{float(odds.expected):.2f}"
-            yield f"{drop_type} gives {expected} a day on average in {attempts} attempts; the maximum is {cap}."
+            yield (
+                f"{drop_type.label} gives {expected} a day on average in {attempts} attempts; the maximum is {cap}."
+            )

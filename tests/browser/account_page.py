@@ -182,6 +182,11 @@ def toast(page: Page) -> Locator:
     return page.get_by_role("status")
 
 
+def fault(page: Page) -> Locator:
+    """Return what is said beside the control whose action failed."""
+    return page.locator(".fault")
+
+
 @dataclass
 class Shop:
     """Packs as the service sells them: the first purchase meets no card. `keys` are those of the requests."""

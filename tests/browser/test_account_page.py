@@ -26,6 +26,7 @@ from tests.browser.account_page import (
     PHONE,
     Holder,
     Shop,
+    fault,
     holding,
     section,
     subscribe,
@@ -137,8 +138,8 @@ def test_a_wallet_without_a_profile_and_a_phone_without_a_wallet_see_how_to_cont
         holder.installs_extension(page, address=random_address())
         page.goto(holder.base_url + ACCOUNT)
         page.get_by_role("button", name="Sign in with Universal Profiles").click()
-        expect(toast(page)).to_contain_text("This wallet holds no Universal Profile")
-        expect(toast(page)).to_be_in_viewport()
+        expect(fault(page)).to_contain_text("This wallet holds no Universal Profile")
+        expect(fault(page)).to_be_in_viewport()
     with window_of(browser, holder, size=PHONE, has_touch=True) as page:
         page.goto(holder.base_url + ACCOUNT)
         expect(page.get_by_text("phone browsers cannot install")).to_be_visible()
@@ -230,7 +231,7 @@ def test_a_success_message_lasts_ten_seconds_and_a_failure_stays_until_it_is_clo
         problem = {"type": "about:blank", "code": "not-today", "status": 409, "detail": "Not today."}
         page.route("**/api/user/noticeEmail", lambda route: route.fulfill(status=409, json=problem))
         save.click()
-        failed = toast(page).get_by_text("Not today.")
+        failed = fault(page).get_by_text("Not today.")
         expect(failed).to_be_visible()
         page.clock.fast_forward(60_000)
         expect(failed).to_be_visible()

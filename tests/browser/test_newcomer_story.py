@@ -14,7 +14,7 @@ from relay.services.fleet import relayers
 from sponsors.models import ProfileRule, Sponsor, SponsoredCall
 from sponsors.services import policies
 from tests.browser.accessibility import violations
-from tests.browser.account_page import PHONE, Holder, holding, toast, whole, window_of
+from tests.browser.account_page import PHONE, Holder, fault, holding, toast, whole, window_of
 from tests.browser.words import Words
 from tests.factories import random_address
 from tests.relay.workers import broadcast_all, track
@@ -66,7 +66,7 @@ def test_a_newcomer_without_credits_makes_a_first_call_and_sees_its_payer(
         # The policy is used up, so the page tells what the account lacks.
         page.get_by_text(words("Try it: send {currency}", currency="LYX")).click()
         _send(page, words)
-        expect(toast(page).last).to_contain_text(words("You do not have enough credits for this."))
+        expect(fault(page)).to_contain_text(words("You do not have enough credits for this."))
         page.goto(f"{holder.base_url}/account#activity")
         paid_by = words("paid by {sponsor}", sponsor=sponsor.slug)
         expect(page.locator(".timeline li")).to_contain_text(paid_by)

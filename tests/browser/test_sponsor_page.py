@@ -30,7 +30,7 @@ from sponsors.models import (
 )
 from sponsors.services import members, refusals
 from tests.browser.accessibility import violations
-from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, holding, whole, window_of
+from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, fault, holding, whole, window_of
 from tests.browser.admin_client import Scheme
 from tests.browser.words import Words
 from tests.database import rewrite
@@ -95,14 +95,14 @@ def busy(sponsor: Sponsor) -> None:
         rewrite(SponsoredCall.objects.filter(pk=sponsored.pk), hold=call.hold_id, accepted_at=accepted_at)
         if place % 3:
             RelayTransaction.objects.filter(pk=call.pk).update(payload=transfer(contract, 10**17))
-    for place, fault in enumerate(("", "status 404", "none within a second")):
+    for place, response in enumerate(("", "status 404", "none within a second")):
         RefusedRequest.objects.create(
             sponsor=sponsor,
             user=users[place],
             key=secrets.token_hex(32),
-            rule="sponsor-verifier-unknown" if fault else "sponsor-target",
+            rule="sponsor-verifier-unknown" if response else "sponsor-target",
             policy=paying.policy.name,
-            server_response=fault,
+            server_response=response,
             actions=[[contract, "0x760d9bba"], [random_address(), "0x"]][: place + 1],
             credits=random.randint(100, 400),
             gas_price_wei=10**9,
@@ -449,7 +449,7 @@ def test_the_simulator_shows_the_paying_policy_or_the_refusing_rule(browser: Bro
         expect(page.get_by_text("Enter a transaction's hash: 0x and 64 more characters.")).to_be_visible()
         hash_.fill("0x" + secrets.token_hex(32))
         page.get_by_role("button", name="Ask").click()
-        expect(page.locator("#message")).to_contain_text("The service has executed no call with this hash")
+        expect(fault(page)).to_contain_text("The service has executed no call with this hash")
         hash_.fill("")
         page.locator("[name=profile]").fill(random_address())
         page.locator("[name=actions]").fill(f"{contract} 0x760d9bba")
@@ -498,7 +498,7 @@ def test_a_manager_adds_an_endpoint_follows_its_messages_and_deletes_it(
         expect(page.get_by_text("Enter an address that begins with https://.")).to_be_visible()
         page.locator("[name=url]").fill("http://127.0.0.1/")
         page.get_by_role("button", name="Add the endpoint").click()
-        expect(page.locator("#message .bad")).to_be_visible()
+        expect(fault(page)).to_be_visible()
         assert not Endpoint.objects.exists()
 
         page.locator("[name=url]").fill(_URL)

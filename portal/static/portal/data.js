@@ -204,7 +204,9 @@ const sessionTable = (sessions, service, { session, again, report }) =>
 
 async function downloadAll(session) {
   const everything = { downloadedAt: new Date().toISOString(), profileAddress: session.address };
-  for (const [name, path] of Object.entries(READ)) everything[name] = await ifThere(session.get(path));
+  const { account, ...others } = READ;
+  everything.account = await session.get(account);
+  for (const [name, path] of Object.entries(others)) everything[name] = await ifThere(session.get(path));
   for (const [name, path] of Object.entries(PAGED)) everything[name] = await ifThere(allOf(session, path));
   everything.subscription =
     everything.account.subscriptionStatus && (await session.get("/api/payments/subscription"));

@@ -36,7 +36,7 @@ export const actions = (...children) => h("div", { class: "actions" }, ...childr
 export const quiet = (...children) => h("p", { class: "quiet" }, ...children);
 export const details = (summary, ...children) => h("details", {}, h("summary", {}, summary), ...children);
 
-/** A button that is disabled while its action runs; errors go to `report`. */
+/** A button that is disabled while its action runs; errors go to `report`, which says them beside it. */
 export function actionButton(label, action, report, options = {}) {
   const button = h("button", { type: "button", class: options.kind }, label);
   button.addEventListener("click", () => busy(button, action, report));
@@ -45,10 +45,11 @@ export function actionButton(label, action, report, options = {}) {
 
 export async function busy(button, action, report) {
   button.disabled = true;
+  for (const fault of document.querySelectorAll(".fault")) fault.remove();
   try {
     await action();
   } catch (error) {
-    report(error);
+    await report(error, { beside: button });
   } finally {
     button.disabled = false;
   }

@@ -16,8 +16,11 @@ let session = null;
 let other = null;
 let latest = null;
 
-/** Show an action's outcome at the bottom of the window. Errors, and outcomes that `stay`, remain until closed. */
-async function report(outcome, { stays = false } = {}) {
+/**
+ * Show an action's outcome at the bottom of the window; its error `beside` the control that it belongs to, while that is
+ * there. Errors, and outcomes that `stay`, remain until closed.
+ */
+async function report(outcome, { stays = false, beside = null } = {}) {
   const failed = outcome instanceof Error || outcome?.code !== undefined;
   if (failed && session && isSignedOut(outcome))
     return signedOut(
@@ -26,10 +29,20 @@ async function report(outcome, { stays = false } = {}) {
         : t("You are signed out. Sign in again."),
     );
   const content = failed ? await explain(outcome) : outcome;
+  if (failed && beside && at("main").contains(beside)) return faultAt(beside, content);
   const close = actionButton(t("Close"), () => report(""), report, { kind: "plain small" });
   const toast = h("div", { class: failed ? "toast bad" : "toast" }, h("div", {}, content), close);
   at("message").replaceChildren(content ? toast : "");
   if (!failed && !stays) goesAway(toast);
+}
+
+/** Say beside a control what went wrong with it, until an action is tried again or the message is closed. */
+function faultAt(control, content) {
+  const close = actionButton(t("Close"), () => fault.remove(), report, { kind: "plain small" });
+  const fault = h("div", { class: "notice bad fault", role: "alert" }, h("div", {}, content), close);
+  at("message").replaceChildren();
+  (control.closest(".actions") ?? control).after(fault);
+  fault.scrollIntoView({ block: "nearest" });
 }
 
 /** Take a message away after a while, but not from under the pointer or the focus. */
@@ -141,8 +154,11 @@ async function open(section, { focus, keep = false, place: target = "" }) {
   } catch (error) {
     if (turn !== latest) return;
     if (isSignedOut(error)) return report(error);
-    place.replaceChildren();
-    draw(await failure(error, section));
+    const notice = await failure(error, section);
+    // What is there stays: the rest of the section, or the one that an action has read again.
+    at("content").querySelector(":scope > .failed")?.remove();
+    if (keep && !place.isConnected) at("content").prepend(notice);
+    else draw(notice);
   }
   if (turn !== latest) return;
   at("content").setAttribute("aria-busy", "false");
@@ -163,13 +179,15 @@ async function failure(error, section) {
     () => (error instanceof TypeError ? location.reload() : open(section, { focus: true })),
     report,
   );
-  return panel(
+  const notice = panel(
     isUnreachable(error)
       ? t("You are offline, or the service is unavailable")
       : t("This could not be loaded"),
     h("div", { role: "alert" }, await explain(error)),
     actions(retry),
   );
+  notice.classList.add("failed");
+  return notice;
 }
 
 /** The section of the address, and the part of it after a slash: "#plan/packs". */

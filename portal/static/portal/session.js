@@ -109,7 +109,9 @@ export class Session {
   /** Add this service to the extension as a relayer of each chain; returns what became of each chain. */
   async addRelayers(name) {
     // Read anew, because a chain may have been paused since the page was opened.
-    const { chains } = await (await fetch("/api/service")).json();
+    const answer = await fetch("/api/service");
+    if (!answer.ok) throw await answer.json();
+    const { chains } = await answer.json();
     return addRelayers(await this.wallet.found(), { name, chains });
   }
 

@@ -64,7 +64,7 @@ def test_the_page_shows_the_table_to_approve(approver: User, draft: DropTable) -
         assert f">{one.minutes or ''}<" in page
     for odds in odds_of(items):
         assert f">{plain(odds.expected)}<" in page
-    assert "EXPERIENCE gives" in page
+    assert "Experience gives" in page
 
 
 def _another_weight(draft: DropTable) -> Any:

@@ -228,7 +228,7 @@ def test_the_page_shows_odds_expected_values_and_faults(author: User, draft: Dro
             assert f">{figure}<" in text
         assert f"{day.most.normalize():f}" in text
     DropItem.objects.filter(table=draft, drop_type="EXPERIENCE").delete()
-    assert "It needs an EXPERIENCE item" in page_of(browser_of(author), "droptable", draft.pk)
+    assert "It needs an item of experience" in page_of(browser_of(author), "droptable", draft.pk)
 
 
 def test_the_rarest_item_and_a_table_of_no_badge_are_shown(author: User, draft: DropTable) -> None:

@@ -556,8 +556,8 @@ SPONSOR_SELF_SERVICE_MONTH_CREDITS = env.integer(
 )
 # Every change of terms or of a signer of vouchers stores a row that stays.
 SPONSOR_TERMS_RATE = "100/day"
-# Requests for new profiles by one API key; each costs some node reads.
-SPONSOR_CREATE_RATE = "300/minute"
+# Requests for new profiles by one API key. One costs as much as several calls, which a higher rate would slow.
+SPONSOR_CREATE_RATE = env.rate("SPONSOR_CREATE_RATE", "60/minute")
 SPONSOR_REGISTRATIONS_PER_DAY = env.integer("SPONSOR_REGISTRATIONS_PER_DAY", default=1_000, minimum=0)
 
 # ------------ Webhooks to wallet apps, and the ledger's signed roots -----------------------------------------

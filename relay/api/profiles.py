@@ -314,7 +314,11 @@ class UniversalProfileViewSet(ViewSet):
             **problem_responses(*_FAULTS, NotFound, WrongChecksum, errors.ProfileNotRequested),
         },
     )
-    @action(detail=False, url_path=f"universal-profile/(?P<address>{_ADDRESS})")
+    @action(
+        detail=False,
+        url_path=f"universal-profile/(?P<address>{_ADDRESS})",
+        throttle_classes=[user_rate("RELAY_READ_RATE")],
+    )
     def requested_profile(self, request: Request, address: str) -> Response:
         """Return the newest request of the sponsor for this profile."""
         profile = AddressField().run_validation(address)

@@ -118,6 +118,7 @@ def test_clients_of_others_are_a_level_quieter_and_keep_their_debug_lines(level:
         "AUTH_RATE",
         "RELAY_EXECUTE_RATE",
         "LSP15_RATE",
+        "SPONSOR_CREATE_RATE",
     ],
 )
 def test_a_malformed_variable_stops_the_process_at_start_and_is_named(name: str) -> None:

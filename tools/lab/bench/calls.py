@@ -69,6 +69,18 @@ class Wallets:
         names = [next(self._channels) for _ in range(channels)]
         return [[self._call(wallet, channel, nonce) for nonce in range(each)] for channel in names]
 
+    def creations(self, count: int, keys: Sequence[str]) -> list[str]:
+        """Return requests for profiles of new controllers, each by the next API key."""
+        return [
+            post(
+                self.stack.base_url,
+                "/api/universal-profile",
+                keys[number % len(keys)],
+                {"lsp6ControllerAddress": ["0x" + secrets.token_hex(20)], "lsp3Profile": "0x"},
+            )
+            for number in range(count)
+        ]
+
     def quotas(self) -> list[list[str]]:
         """Return one lane of quota requests of all wallets; their signatures expire after a few seconds."""
         now = int(time.time()) + 2

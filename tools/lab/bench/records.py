@@ -12,14 +12,14 @@ _NEWEST = "SELECT coalesce(max(id), 0) FROM relay_relaytransaction"
 _OF_ROUND = """
 SELECT count(*), count(*) FILTER (WHERE status = 'Success'), count(*) FILTER (WHERE settled_at IS NULL),
        coalesce(sum(real_cost), 0), extract(epoch FROM max(settled_at) - min(created_at))
-FROM relay_relaytransaction WHERE id > %s
+FROM relay_relaytransaction WHERE id > %(newest)s AND (key_manager_address = %(factory)s) = %(is_creation)s
 """
 _CHARGED = """
 SELECT count(*), coalesce(-sum(entry.amount), 0), count(DISTINCT hold.id)
 FROM relay_relaytransaction AS call
 JOIN credits_hold AS hold ON hold.id = call.hold_id AND hold.status = 'CAPTURED'
 JOIN credits_entry AS entry ON entry.id = hold.entry_id AND entry.source = 'RELAY_TRANSACTION'
-WHERE call.id > %s
+WHERE call.id > %(newest)s AND (key_manager_address = %(factory)s) = %(is_creation)s
 """
 _CHARGED_TO_SPONSORS = """
 SELECT count(*), coalesce(-sum(entry.amount), 0), count(DISTINCT hold.id)
@@ -27,7 +27,7 @@ FROM relay_relaytransaction AS call
 JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = call.hold_id
 JOIN credits_hold AS hold ON hold.id = sponsored.sponsor_hold_id AND hold.status = 'CAPTURED'
 JOIN credits_entry AS entry ON entry.id = hold.entry_id AND entry.source = 'RELAY_TRANSACTION'
-WHERE call.id > %s
+WHERE call.id > %(newest)s AND (key_manager_address = %(factory)s) = %(is_creation)s
 """
 _WRONG_ACCOUNTS = """
 SELECT count(*) FROM credits_account AS account
@@ -59,6 +59,8 @@ if differences:
     raise CommandError("; ".join(differences))
 """
 _BATCH = 200
+# New profiles are calls of the LSP-23 factory, not of a key manager.
+_FACTORY = "0x2300000A84D25dF63081feAa37ba6b62C4c89a30"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Records:
 
     def settled_since(self, newest: int) -> int:
         """Count the calls after `newest` that have ended, by an index-only scan of the primary key."""
-        return int(self._row(_SETTLED, newest)[0])
+        return int(self._row(_SETTLED, [newest])[0])
 
     def settled_hashes(self, profile: str, number: int) -> list[str]:
         """Return the transaction hashes of some settled calls of a profile."""
@@ -107,10 +109,18 @@ class Records:
         """Return hash and profile of the first calls after `newest`."""
         return self._connection.execute(_CALLS_SINCE, (newest, number)).fetchall()
 
-    def outcome_since(self, newest: int, *, accepted: int, is_sponsored: bool = False) -> Outcome:
-        """Reconcile responses, rows, ledger and chain, by SQL and by the service's own commands."""
-        calls, successes, unsettled, cost, seconds = self._row(_OF_ROUND, newest)
-        entries, charged, holds = self._row(_CHARGED_TO_SPONSORS if is_sponsored else _CHARGED, newest)
+    def outcome_since(
+        self, newest: int, *, accepted: int, is_sponsored: bool = False, is_creation: bool = False
+    ) -> Outcome:
+        """
+        Reconcile responses, rows, ledger and chain, by SQL and by the service's own commands.
+
+        It counts either the calls or the creations of profiles, which a sponsor pays.
+        """
+        which = {"newest": newest, "factory": _FACTORY, "is_creation": is_creation}
+        calls, successes, unsettled, cost, seconds = self._row(_OF_ROUND, which)
+        charges = _CHARGED_TO_SPONSORS if is_sponsored or is_creation else _CHARGED
+        entries, charged, holds = self._row(charges, which)
         differences = {
             "accepted calls without a row, or rows without an accepted call": calls - accepted,
             "calls that did not succeed": calls - successes,
@@ -137,8 +147,8 @@ class Records:
         outcome = self._stack.manage("shell", "-c", _COMPARE)
         return [(outcome.stdout + outcome.stderr).strip()[-800:]] if outcome.returncode else []
 
-    def _row(self, question: str, *values: Any) -> tuple[Any, ...]:
-        row = self._connection.execute(question, values or None).fetchone()
+    def _row(self, question: str, values: Any = None) -> tuple[Any, ...]:
+        row = self._connection.execute(question, values).fetchone()
         if row is None:
             raise RuntimeError("the query returned no row")
         return row

@@ -34,8 +34,10 @@ _MEASURES: Mapping[str, tuple[str, ...]] = {
     "hello-world/s of the same server": ("hello_per_second",),
     "accepted, % of hello-world": ("percent_of_hello",),
     "CPU ms, service, without waiting": ("alone", "cpu_ms", "service"),
-    "accept p50, times without waiting": ("times_alone", "p50_ms"),
-    "accept p99, times without waiting": ("times_alone", "p99_ms"),
+    "creations/s": ("creations_per_second",),
+    "accepted/s, times alone": ("times_alone", "accepted_per_second"),
+    "accept p50, times alone": ("times_alone", "p50_ms"),
+    "accept p99, times alone": ("times_alone", "p99_ms"),
     "CPU ms, client": ("client_cpu_ms_per_call",),
     "others' share of the machine": ("others_share_of_machine",),
 }

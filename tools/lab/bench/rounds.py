@@ -160,6 +160,62 @@ def waiting_round(
     }
 
 
+def creation_round(stack: Stack, records: Records, load: Load) -> dict[str, Any]:
+    """Create profiles, wait until all are settled, reconcile; `cpu_ms` is per accepted creation."""
+    newest, before = records.newest(), stack.meter.read()
+    sent = send(stack.base_url, load)
+    _until_settled(records, newest, len(sent.accepted), lambda: None)
+    used = stack.meter.read().since(before)
+    outcome = records.outcome_since(newest, accepted=len(sent.accepted), is_creation=True)
+    return sent.figures() | {
+        "settled_per_second": outcome.calls / outcome.seconds if outcome.seconds else 0.0,
+        "cpu_ms": used.per_call(max(1, len(sent.accepted))),
+        "others_share_of_machine": used.share_of_others(sent.cpu_seconds),
+        "wrong": outcome.wrong + [f"refused: {sent.refusals}"] * bool(sent.refusals),
+    }
+
+
+def beside_round(stack: Stack, records: Records, lanes: Sequence[Load], campaign: Load) -> dict[str, Any]:
+    """
+    Relay calls beside a campaign that creates profiles, and as many seconds before and after it.
+
+    `lanes` has the three loads. The figures are those of the calls beside the campaign, with their ratio to the mean of
+    those without; `cpu_ms` contains the campaign's share.
+    """
+    newest = records.newest()
+    before, _ = _until_done(stack, records, lanes[0])
+    with ThreadPoolExecutor(1) as thread:
+        creating = thread.submit(send, stack.base_url, campaign)
+        beside, used = _until_done(stack, records, lanes[1])
+        created = creating.result()
+    after, _ = _until_done(stack, records, lanes[2])
+    accepted = sum(len(sent.accepted) for sent in (before, beside, after))
+    _until_settled(records, newest, accepted + len(created.accepted), lambda: None)
+    wrong = records.outcome_since(newest, accepted=accepted).wrong
+    wrong += records.outcome_since(newest, accepted=len(created.accepted), is_creation=True).wrong
+    refusals = sum((Counter(sent.refusals) for sent in (before, beside, after)), Counter[str]())
+    names = ("accepted_per_second", *_LATENCIES)
+    figures, without = beside.figures(), [sent.figures() for sent in (before, after)]
+    alone = {name: sum(one[name] for one in without) / len(without) for name in names}
+    return figures | {
+        "alone": alone,
+        "times_alone": {name: figures[name] / alone[name] for name in names},
+        "creations_per_second": len(created.accepted) / created.seconds,
+        "creations_refused": created.refusals,
+        "cpu_ms": used.per_call(max(1, len(beside.accepted))),
+        "others_share_of_machine": used.share_of_others(beside.cpu_seconds + created.cpu_seconds),
+        "wrong": wrong + [f"refused: {dict(refusals)}"] * bool(refusals),
+    }
+
+
+def _until_done(stack: Stack, records: Records, load: Load) -> tuple[Sent, Reading]:
+    """Send the calls and wait until as many are settled."""
+    newest, before = records.newest(), stack.meter.read()
+    sent = send(stack.base_url, load)
+    _until_settled(records, newest, len(sent.accepted), lambda: None)
+    return sent, stack.meter.read().since(before)
+
+
 def _metered(stack: Stack, lane: Sequence[str]) -> tuple[Sent, Reading]:
     before = stack.meter.read()
     sent = send(stack.base_url, Load([lane], _CLIENTS_BESIDE, _FILL_SECONDS))

@@ -17,12 +17,14 @@ from lab.bench.load import Load, send
 from lab.bench.records import Records
 from lab.bench.rounds import (
     WAIT_SECONDS,
+    beside_round,
+    creation_round,
     in_flight_round,
     read_round,
     relay_round,
     waiting_round,
 )
-from lab.bench.sponsor import open_sponsor
+from lab.bench.sponsor import open_campaign, open_sponsor
 from lab.bench.stack import Stack
 
 HELLO_SECONDS, _READ_SECONDS = 2.0, 4.0
@@ -30,6 +32,9 @@ _CALLS_PER_SECOND = 500
 _IN_FLIGHT_CLIENTS, _IN_FLIGHT_CALLS = 8, 200
 _BESIDE_CALLS = 240
 _OPEN_LOOP_CLIENTS = 64
+_BESIDE_CLIENTS = 8
+# A key may request 60 profiles a minute.
+_CAMPAIGN_KEYS, _CREATIONS_PER_SECOND, _MANY_PLACES = 20, 50, 10**9
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,30 @@ class Site:
         figures = relay_round(self.stack, self.records, load, is_sponsored=is_sponsored)
         return figures | ({"offered_per_second": rate} if rate else {})
 
+    def creations(self, clients: int) -> dict[str, Any]:
+        """Create profiles, which one sponsor pays."""
+        keys = open_campaign(self.stack, keys=_CAMPAIGN_KEYS, places=_MANY_PLACES)
+        requests = self.wallets.creations(self.size.number(_CREATIONS_PER_SECOND), keys)
+        return creation_round(self.stack, self.records, Load([requests], clients, self.size.seconds))
+
+    def beside_creations(self, rate: int) -> dict[str, Any]:
+        """Send `own` from 8 clients, and beside it this many requests for new profiles a second, by one key."""
+        return self._beside(rate, places=_MANY_PLACES)
+
+    def beside_full_campaign(self, rate: int) -> dict[str, Any]:
+        """Send `own` from 8 clients beside requests for new profiles of a sponsor that has paid for all it wants."""
+        return self._beside(rate, places=1)
+
+    def _beside(self, rate: int, *, places: int) -> dict[str, Any]:
+        keys = open_campaign(self.stack, keys=1, places=places)
+        requests = self.wallets.creations(self.size.number(rate), keys)
+        campaign = Load([requests], _BESIDE_CLIENTS, self.size.seconds, rate)
+        lanes = [
+            Load(self.wallets.many_profiles(self.size.number()), _BESIDE_CLIENTS, self.size.seconds)
+            for _ in range(3)
+        ]
+        return beside_round(self.stack, self.records, lanes, campaign)
+
     def channels(self, number: int) -> dict[str, Any]:
         """Send calls of one profile, one connection per channel, in order."""
         lanes = self.wallets.channels_of_one(self.size.number(), channels=number)
@@ -192,6 +221,9 @@ _MEASURES: Mapping[str, Callable[[Site, int], dict[str, Any]]] = {
     "sponsored": Site.sponsored,
     "own-half": Site.own_half,
     "sponsored-half": Site.sponsored_half,
+    "creations": Site.creations,
+    "beside-creations": Site.beside_creations,
+    "beside-full-campaign": Site.beside_full_campaign,
     "channels": Site.channels,
     "in-flight": Site.in_flight,
     "waiting": Site.waiting,

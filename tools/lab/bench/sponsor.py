@@ -1,12 +1,14 @@
-"""Sponsors on the measured stack: one that pays for the bench's calls, and one whose own server stalls."""
+"""Sponsors on the measured stack: for calls, for new profiles, and one whose own server stalls."""
 
+import hashlib
+import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lab.bench.stack import Stack
 
-SLUG, STALLED = "bench", "stalled"
+SLUG, STALLED, CAMPAIGN = "bench", "stalled", "campaign"
 _SPONSOR = """
 from credits.services import entries
 from gateway.common.fields import checksum
@@ -31,6 +33,33 @@ _ASKS = """
 verifiers.save(Verifier(sponsor=sponsor, url={url!r}), {{}})
 PolicyVersion.objects.create(policy=policy, number=1, call_credits=most, profiles="verified")
 """
+
+
+_CREATES = """
+from sponsors.models import ApiKey, Member, Purpose
+from users.models import User
+maker = User.objects.order_by("pk").first()
+Member.objects.create(sponsor=sponsor, user=maker, role=Member.Role.OWNER)
+PolicyVersion.objects.create(
+    policy=policy, number=1, purpose=Purpose.PROFILES, call_credits=most, window_seconds=3600, window_credits=most,
+    campaign_credits=most, campaign_calls={places},
+)
+for key_hash in {hashes!r}:
+    ApiKey.objects.create(
+        sponsor=sponsor, name="bench", key_hash=key_hash, hint="", scopes=["create"], created_by=maker
+    )
+"""
+
+
+def open_campaign(stack: Stack, *, keys: int, places: int) -> list[str]:
+    """Open a sponsor of at most this many new profiles, and return the API keys of its servers."""
+    slug, texts = (
+        f"{CAMPAIGN}-{secrets.token_hex(4)}",
+        [f"sponsor_{secrets.token_hex(32)}" for _ in range(keys)],
+    )
+    hashes = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    _run(stack, _SPONSOR.format(slug=slug) + _CREATES.format(places=places, hashes=hashes))
+    return texts
 
 
 def open_sponsor(stack: Stack) -> str:

@@ -205,7 +205,11 @@ class Calls:
         self._open_payments()
 
     def _open_payments(self) -> None:
-        """Leave first payments and renewals open: declined, challenged, without a payment."""
+        """Leave first payments and renewals open: processing, declined, challenged, without a payment."""
+        self.controls.off_session("processing")
+        waiting = self.subscribe(self.customer())
+        self._refused(lambda: self.adapter.pay_invoice(invoice_id=waiting.latest_invoice_id))
+        self.controls.off_session("action")
         for card in (_DECLINES, _ASKS):
             state = self.subscribe(self.customer(card))
             self.adapter.pay_invoice(invoice_id=state.latest_invoice_id)

@@ -21,6 +21,8 @@ from gateway.common.checks import asks_another_server, asks_the_database
 from relay.models import CreditPrice, RelayTransaction
 from relay.queries.prices import recorded_rates
 from relay.rules import Priced, deviation
+from users.models import TrustedImplementation
+from users.services import trusted_code
 
 
 @register("relay")
@@ -160,6 +162,36 @@ def rates_of_coins() -> list[CheckMessage]:
         )
         for chain in chains()[1:]
         if deviation(Priced(1, chain.currency), at_home, recorded) is None
+    ]
+
+
+_NOT_COMPARED = Warning(
+    "The trusted code was not compared with that at home: too few nodes in CHAIN_RPC_URLS respond.",
+    id="relay.W006",
+)
+
+
+@asks_the_database
+def trusted_code_of_chains() -> list[CheckMessage]:
+    """Report trusted addresses that have other code on a further chain than at home, where they are not trusted."""
+    return _of_each_chain(_trusted_code)
+
+
+def _trusted_code() -> list[CheckMessage]:
+    if get_chain() is home():
+        return []
+    rows = TrustedImplementation.objects.filter(is_active=True, address__isnull=False)
+    try:
+        others = trusted_code.compare_with_home(sorted({str(row.address) for row in rows}))
+    except NodeUnavailable:
+        return [_NOT_COMPARED]
+    return [
+        Error(
+            f"The contract at {address} is not the one that is trusted at home: its profiles get untrusted-code.",
+            hint="Find out who deployed it. Profiles that run it are served at home alone.",
+            id="relay.E009",
+        )
+        for address in others
     ]
 
 

@@ -1,17 +1,21 @@
 """Reads of users, sessions, challenges and keys."""
 
 import uuid
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth import get_user_model
 
+from gateway.chain.config import get_chain, home
 from gateway.common import db
 from gateway.common.fields import checksum
 from gateway.common.statements import Statements, fill
 from users.errors import AccountBanned, AccountInactive, SessionEnded
 from users.models import (
     Ban,
+    FoundCode,
     IssuerKeySet,
     RefreshToken,
     SignInChallenge,
@@ -117,18 +121,32 @@ def sessions_of(*, user_id: int, now: datetime) -> list[SignInSession]:
     return list(SignInSession.objects.filter(user_id=user_id).active(now=now).order_by("-refreshed_at", "id"))
 
 
+# For the parameters `chain` and `home`: the ids of the chain and of the home chain.
 TRUSTED_CODES = _Sql.trusted_codes
 
 
 def trusted_codes() -> frozenset[str]:
-    """Return the codes of `TRUSTED_CODES`."""
-    return frozenset(db.only_row(_Sql.trusted_codes, {})[0])
+    """Return the codes of `TRUSTED_CODES` for the current chain."""
+    return frozenset(db.only_row(_Sql.trusted_codes, {"chain": get_chain().id, "home": home().id})[0])
 
 
 def are_trusted(codes: frozenset[str], *, profile_code: str, key_manager_code: str) -> bool:
     """Return whether `TRUSTED_CODES` contains the codes of both contracts, given by name."""
     kinds = TrustedImplementation.Kind
     return codes >= {f"{kinds.PROFILE} {profile_code}", f"{kinds.KEY_MANAGER} {key_manager_code}"}
+
+
+def addresses_to_compare(names: Sequence[str]) -> list[str]:
+    """Return those of the code names that are trusted addresses, and whose code here or at home was never read."""
+    known = FoundCode.objects.filter(address__in=names, chain_id__in=[get_chain().id, home().id])
+    counts = Counter(known.values_list("address", flat=True))
+    trusted = TrustedImplementation.objects.filter(is_active=True, address__in=names)
+    # Both chains, or one if it is home.
+    return sorted(
+        address
+        for address in set(trusted.values_list("address", flat=True))
+        if address is not None and counts[address] < len({get_chain().id, home().id})
+    )
 
 
 def refresh_token(*, token_hash: str) -> RefreshToken | None:

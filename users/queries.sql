@@ -5,9 +5,13 @@ FROM users_signinsession AS session JOIN users_user AS owner ON owner.id = sessi
 WHERE session.id = %(session)s
 
 -- name: trusted_codes
--- The trusted codes of profiles and key managers, each as its kind and its name, in one row.
+-- The codes of profiles and key managers that are trusted on a chain, each as its kind and its name, in one row. On
+-- another chain than home, an address counts only if the code there is that of home.
 SELECT coalesce(array_agg(kind || ' ' || coalesce(address, code_hash)), '{}')
-FROM users_trustedimplementation WHERE is_active
+FROM users_trustedimplementation AS vetted
+WHERE is_active AND (%(chain)s = %(home)s OR address IS NULL OR EXISTS (
+    SELECT FROM users_foundcode AS there JOIN users_foundcode AS at_home USING (address, code_hash)
+    WHERE address = vetted.address AND there.chain_id = %(chain)s AND at_home.chain_id = %(home)s))
 
 -- name: late_deletions
 -- The age in seconds of the oldest deletion in each unfinished state; 0 if there is none.

@@ -9,6 +9,7 @@ parses its response, any other response is that node's fault, and the next node 
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any
@@ -93,6 +94,15 @@ class JsonRpcChainClient(Web3Reads):
     def probe_code(self, *, address: str) -> bytes:
         (code,) = self.pool.probe([_code(address)], timeout_seconds=_PROBE_SECONDS)
         return bytes(code)
+
+    def read_code(self, *, address: str) -> bytes:
+        by_node = self._quorum_of(lambda node: node.batch([_code(address)], checked=True))
+        [(code, count)] = Counter(bytes(code) for (code,) in by_node).most_common(1)
+        if count < self._quorum:
+            raise NodeUnavailable(
+                f"The chain nodes disagree about the code at {address}.", retry_after=RETRY_AFTER_SECONDS
+            )
+        return code
 
     def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
         code, owner, permissions, accepted = self._read(

@@ -435,6 +435,15 @@ class ChainClient(Protocol):
         """Return the code at the address; a best-effort read that fails fast and has no effect on the rotation."""
         ...
 
+    def read_code(self, *, address: str) -> bytes:
+        """
+        Return the code at the address on which a quorum of the nodes agrees; empty without a contract.
+
+        Raises:
+            NodeUnavailable: too few nodes responded, or they disagree.
+        """
+        ...
+
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
         """Return the key manager's code and target."""
         ...

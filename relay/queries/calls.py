@@ -11,7 +11,7 @@ from uuid import UUID
 from django.conf import settings
 
 from credits.queries import PERIOD_COLUMNS, PaidPeriod, period_from
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, home
 from gateway.common import db
 from gateway.common.statements import Statements
 from gateway.staff.pauses import is_paused_sql
@@ -103,7 +103,7 @@ class CallRows(NamedTuple):
     daily_limit_since: datetime | None
     # The credits that the user's badges allow to owe; `credits_debt_limit` may lower the limit when a hold needs debt.
     badge_debt: int
-    # The trusted codes, as `users.queries.TRUSTED_CODES` names them.
+    # The codes that are trusted on this chain, as `users.queries.TRUSTED_CODES` names them.
     trusted_codes: frozenset[str]
     # Whether the user's newest relay call, which was verified, used the same key manager.
     is_pair_known: bool
@@ -144,6 +144,7 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
     params = {
         "calls": json.dumps(calls),
         "chain": get_chain().id,
+        "home": home().id,
         "first_credit_wei": get_chain().first_credit_wei,
         "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
         "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,

@@ -91,6 +91,10 @@ class FakeChain(FakeWorld):
         self._ask("probe_code")
         return self._code(address)
 
+    def read_code(self, *, address: str) -> bytes:
+        self._ask("read_code")
+        return self._code(address)
+
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
         self._ask("read_key_manager")
         contract = self._state.key_managers.get(key_manager)

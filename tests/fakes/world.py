@@ -28,6 +28,11 @@ class FakeWorld:
         self.base_fee_wei = base_fee_wei
         self.gas = GasTable()
         self.universal_profile, self.key_manager = random_address(), random_address()
+        # The code at addresses without a profile or a key manager; that of implementations is random, as they are.
+        self.codes = {
+            self.universal_profile: secrets.token_bytes(64),
+            self.key_manager: secrets.token_bytes(64),
+        }
         self._chain_id = chain_id
         self._targets: dict[str, Flaky] = {}
         self.delegated: set[str] = set()
@@ -158,7 +163,7 @@ class FakeWorld:
 
     def _code(self, address: str) -> bytes:
         contract = self._state.profiles.get(address) or self._state.key_managers.get(address)
-        return contract.code if contract else b""
+        return contract.code if contract else self.codes.get(address, b"")
 
     def _first_use(self, key_manager: str, signer: str, call: RelayCall) -> int:
         used = self._state.key_managers[key_manager].relay_nonce(signer, call.channel) != call.channel << 128

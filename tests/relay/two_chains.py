@@ -16,6 +16,7 @@ from gateway.chain.further import ChainSettings
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer, set_signer
 from relay.services.fleet import relayers
+from signer.deployments import RELEASES
 from tests.fakes.chain import FakeChain
 from tests.relay.signing import sign_call
 
@@ -31,11 +32,19 @@ class ForeignChain(FakeChain):
         # Trusted code is named by the addresses of its implementations, which are equal on all chains.
         self.universal_profile = services.world.implementations.universal_profile
         self.key_manager = services.world.implementations.key_manager
+        self.codes = {address: self._code_at_home(address) for address in self._implementations()}
 
     def copy(self, profile: Profile, **permissions: int) -> None:
         """Deploy a profile of home here: at its addresses, with the controllers of its first deployment."""
         held = {one.address: int(one.permissions) for one in profile.controllers} | permissions
         self.create_copy(profile.profile_address, profile.key_manager_address, held)
+
+    def _implementations(self) -> set[str]:
+        known = {address for release in RELEASES for address in release[:2]}
+        return known | {self.universal_profile, self.key_manager}
+
+    def _code_at_home(self, address: str) -> bytes:
+        return bytes.fromhex(self._services.rpc.call("eth_getCode", address, "latest")[2:])
 
     def sign(self, profile: Profile, **changes: Any) -> RelayCall:
         """Sign a call of the profile for this chain; see `sign_call`."""

@@ -7,11 +7,12 @@ A user has a Universal Profile, or is a member of staff with a password. Neither
 from users.models.accounts import AccountDeletion, Ban, Note, ProfileCard, User, user_created
 from users.models.sign_in import IssuerKeySet, RefreshToken, SignInChallenge, SignInSession
 from users.models.staff import Invitation, Phone, RecoveryCodes, normalised_code
-from users.models.trusted_code import TrustedImplementation
+from users.models.trusted_code import FoundCode, TrustedImplementation
 
 __all__ = [
     "AccountDeletion",
     "Ban",
+    "FoundCode",
     "Invitation",
     "IssuerKeySet",
     "Note",

@@ -51,3 +51,24 @@ class TrustedImplementation(models.Model):
             raise ValidationError(
                 "Enter either the address that proxies delegate to, or the hash of the deployed code."
             )
+
+
+class FoundCode(models.Model):
+    """
+    The code that a quorum of a chain's nodes has at the address of a trusted implementation.
+
+    Another chain trusts the address only if its code is that of home.
+    """
+
+    chain_id = models.BigIntegerField()
+    address = AddressField()
+    code_hash = HashField()
+    found_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["chain_id", "address"], name="foundcode_one_per_address")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address} on chain {self.chain_id}"

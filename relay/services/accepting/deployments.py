@@ -36,8 +36,9 @@ from sponsors.services import refusals
 from sponsors.services.paying import SponsorChoice
 from users.errors import UntrustedCode
 from users.models import User
-from users.queries import are_trusted, require_active_state
+from users.queries import require_active_state
 from users.services.profiles import user_of_profile
+from users.services.trusted_code import trusts
 
 # No user has this id: the account is opened when the deployment is accepted.
 _NOBODY = 0
@@ -157,7 +158,7 @@ def _check(call: SubmittedCall, deployment: Deployment) -> None:
         raise RelayPaused
     profile, key_manager = deployment.profile, deployment.key_manager
     is_known = any(one[:2] == (profile, key_manager) for one in RELEASES) and deployment.module == MODULE
-    if not is_known or not are_trusted(
+    if not is_known or not trusts(
         call.rows.trusted_codes, profile_code=profile, key_manager_code=key_manager
     ):
         raise UntrustedCode(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain
+from gateway.chain.config import get_chain, home
 from gateway.chain.contracts import ACCEPT_OWNERSHIP, refusal_from_revert
 from gateway.chain.errors import (
     CallReverted,
@@ -46,7 +46,7 @@ from relay.services.accepting import gas_limits
 from relay.services.accepting.calls import Approval, SubmittedCall
 from users.errors import UntrustedCode
 from users.queries import are_trusted
-from users.services.trusted_code import trusts_any_code
+from users.services.trusted_code import trusts, trusts_any_code
 
 # A larger part of a block rarely finds room in one.
 _SHARE_OF_BLOCK = 4
@@ -89,7 +89,7 @@ def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
         NodeUnavailable: no node responded.
     """
     signed, query, state = call.signed, call.query, call.state
-    if not may_ask and state.owner != query.key_manager and signed.payload == ACCEPT_OWNERSHIP:
+    if not may_ask and (_has_pending_owner(call) or _must_compare_code(call)):
         return None
     is_trusted = check_ownership(call)
     if state.permissions == 0:
@@ -118,6 +118,20 @@ def approve(call: SubmittedCall, *, may_ask: bool) -> Approval | None:
         return None
     check_gas(gas_limit=gas.limit, maximum=maximum)
     return Approval(gas, fees, chain_nonce, is_trusted)
+
+
+def _has_pending_owner(call: SubmittedCall) -> bool:
+    return call.state.owner != call.query.key_manager and call.signed.payload == ACCEPT_OWNERSHIP
+
+
+def _must_compare_code(call: SubmittedCall) -> bool:
+    """Return whether the code may be trusted at home, and was not compared with it yet; see `trusted_code.trusts`."""
+    state = call.state
+    return get_chain() is not home() and not are_trusted(
+        call.rows.trusted_codes,
+        profile_code=state.profile_code_name,
+        key_manager_code=state.key_manager_code_name,
+    )
 
 
 def fees_of(call: SubmittedCall) -> Fees:
@@ -212,7 +226,7 @@ def check_ownership(call: SubmittedCall) -> bool:
         and get_chain_client().read_pending_owner(profile=query.profile) == query.key_manager
     ):
         raise KeyManagerNotOwner(f"{query.profile} is owned by {state.owner}.", owner=state.owner)
-    is_trusted = are_trusted(
+    is_trusted = trusts(
         call.rows.trusted_codes,
         profile_code=state.profile_code_name,
         key_manager_code=state.key_manager_code_name,

@@ -122,6 +122,7 @@ def test_a_profile_of_an_older_release_is_copied_with_its_own_code_once_staff_tr
     for there, here in zip(older[:2], deployments.RELEASES[0][:2], strict=True):
         # The code of another release does for the addresses, which follow from those of the code.
         services.rpc.call("anvil_setCode", there, services.rpc.call("eth_getCode", here, "latest"))
+        elsewhere.codes[there] = elsewhere.codes[here]
     deployment = _with_delegate(a_deployment(), older.receiver_delegate)._replace(
         profile=older.profile, key_manager=older.key_manager
     )

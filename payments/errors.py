@@ -62,6 +62,17 @@ class AddressRequired(BillingRefused):
     code, title = "address-required", "Your address is required"
 
 
+class CustomerBalanceLeft(DomainError):
+    """
+    Stripe keeps `balance` in minor units for the user, negative for a credit, and would mix it with the payment.
+
+    A credit pays the next months of a subscription, but gives no credits, because it is no new money. A debt would make
+    the purchase cost more than was confirmed. Nothing was charged. The operator's support can settle it.
+    """
+
+    code, title, status = "customer-balance", "Stripe keeps a balance for you", 409
+
+
 class PaymentMethodRequired(DomainError):
     """The user has no card. Get a setup intent, let the wallet capture a card with it, then retry."""
 

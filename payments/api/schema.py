@@ -72,6 +72,7 @@ _PURCHASE: tuple[type[DomainError], ...] = (
     errors.RateMissing,
     errors.CurrencyFixed,
     errors.AddressRequired,
+    errors.CustomerBalanceLeft,
     errors.PaymentMethodRequired,
     errors.CardDeclined,
     errors.AuthenticationRequired,

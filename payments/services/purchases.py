@@ -20,7 +20,7 @@ from django.db import IntegrityError, transaction
 
 from gateway.common.errors import DomainError
 from gateway.common.tasks import Sweep
-from payments.amounts import payout_credits
+from payments.amounts import display_amount, payout_credits
 from payments.errors import (
     AuthenticationRequired,
     BillingInProgress,
@@ -28,6 +28,7 @@ from payments.errors import (
     BillingUnavailable,
     CardDeclined,
     CurrencyFixed,
+    CustomerBalanceLeft,
     PaymentMethodRequired,
     PaymentProcessing,
     PurchaseClosed,
@@ -102,6 +103,7 @@ def buy(*, user: User, order: Order, key: str, now: datetime) -> Purchase:
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing, CurrencyFixed: the order is not possible.
         BillingRefused: Stripe refuses it for good, so the purchase was voided; `AddressRequired` names the next step.
+        CustomerBalanceLeft: Stripe keeps a balance that would change the payment; the purchase was voided.
         PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now; retry with the same key.
         PurchaseDiffers, PurchaseClosed: the key belongs to another order, or to a purchase that was voided.
         PaymentProcessing: the bank has not decided about this purchase, or about the user's open one.
@@ -216,6 +218,8 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
         PurchaseClosed: the invoice was voided.
         DomainError: Stripe refuses for good; the purchase was voided.
     """
+    if not purchase.stripe_invoice_id:
+        _require_no_balance(purchase, now=now)
     invoice_id = _invoice_of(purchase, now=now)
     require_card(purchase.customer)
     try:
@@ -243,6 +247,24 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
             "The card was declined. Save another card and retry.", declineCode=payment.decline_code
         )
     raise BillingInProgress("The payment is in progress.", retry_after=2)
+
+
+def _require_no_balance(purchase: Purchase, *, now: datetime) -> None:
+    """Void the purchase if Stripe would settle another sum with it: the customer's balance at Stripe."""
+    currency = purchase.currency
+    balance = get_billing_client().customer_balance(
+        customer_id=purchase.customer.stripe_customer_id, currency=currency
+    )
+    if balance:
+        _void(purchase, failure_code=CustomerBalanceLeft.code, now=now)
+        purchase.refresh_from_db()
+        kept = display_amount(amount_minor=abs(balance), currency=currency)
+        raise CustomerBalanceLeft(
+            f"Stripe keeps {'a credit' if balance < 0 else 'a debt'} of {kept} for you, which would change this "
+            "payment. Ask support to settle it.",
+            balance=balance,
+            currency=currency,
+        )
 
 
 def _invoice_of(purchase: Purchase, *, now: datetime) -> str:
@@ -292,7 +314,9 @@ def end(purchase: Purchase, *, now: datetime, failure_code: str = "") -> Purchas
     """
     # Nothing more can be done at Stripe after a lasting refusal. A payment that arrives all the same is paid out.
     with _lasting_refusals_ignored():
-        if not synchronisation.note_if_deleted(customer=purchase.customer, now=now):
+        if purchase.status == _Status.OPEN and not synchronisation.note_if_deleted(
+            customer=purchase.customer, now=now
+        ):
             # If the response to the invoice's creation was lost, `_invoice_of` finds the invoice.
             get_billing_client().void_invoice(invoice_id=_invoice_of(purchase, now=now))
             read(purchase, now=now)  # Refused after a draft was deleted.

@@ -23,6 +23,7 @@ from payments.errors import (
     BillingUnavailable,
     CardDeclined,
     CurrencyFixed,
+    CustomerBalanceLeft,
     PaymentMethodRequired,
 )
 from payments.models import AutoTopUp, CreditPack, Customer, Payout, Purchase
@@ -219,6 +220,7 @@ _REASONS: tuple[tuple[type[DomainError], _Reason], ...] = (
     (PaymentMethodRequired, _Reason.PAYMENT_METHOD_REQUIRED),
     (CurrencyFixed, _Reason.CURRENCY_FIXED),
     (AddressRequired, _Reason.ADDRESS_REQUIRED),
+    (CustomerBalanceLeft, _Reason.BILLING_REFUSED),
     (BillingRefused, _Reason.BILLING_REFUSED),
 )
 

@@ -296,6 +296,13 @@ class BillingClient(Protocol):
     def has_payment_method(self, *, customer_id: str) -> bool:
         """Make the newest card the default, and return whether the customer has a default payment method."""
 
+    def customer_balance(self, *, customer_id: str, currency: str) -> int:
+        """
+        Return the balance that the next invoice in this currency would take up, in minor units.
+
+        It is negative for a credit (docs.stripe.com/billing/customer/balance).
+        """
+
     def saved_card(self, *, customer_id: str) -> SavedCard | None:
         """Read the newest card, which the next payment uses; None without one."""
 

@@ -148,6 +148,11 @@ class Lookups:
         with translated_errors():
             return objects.invoice_summary(self._v1.invoices.retrieve(invoice_id))
 
+    def customer_balance(self, *, customer_id: str, currency: str) -> int:
+        with translated_errors():
+            customer = self._existing_customer(customer_id)
+        return int(customer.balance) if customer.currency in {None, currency} else 0
+
     def _existing_customer(self, customer_id: str) -> Any:
         customer = self._v1.customers.retrieve(customer_id)
         if is_deleted(customer):

@@ -120,6 +120,9 @@ export const PROBLEMS = {
   "amount-too-small": t("This amount is below the minimum."),
   "amount-too-large": t("This amount is above the maximum."),
   "authentication-required": t("Your bank wants you to confirm the payment."),
+  "customer-balance": t(
+    "Stripe keeps a balance for you, which would change this payment. Ask support to settle it.",
+  ),
   "payment-processing": t(
     "Your bank is still deciding about the payment. This can take a day; do not pay again.",
   ),

@@ -84,6 +84,11 @@ class AccountClient(Account):
         customer.default = customer.cards[-1] if customer.cards else customer.default
         return customer.default is not None
 
+    def customer_balance(self, *, customer_id: str, currency: str) -> int:
+        self._count("customer_balance")
+        self._customer(customer_id)
+        return 0
+
     def saved_card(self, *, customer_id: str) -> SavedCard | None:
         self._count("saved_card")
         cards = self._customer(customer_id).cards

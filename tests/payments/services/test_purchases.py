@@ -16,6 +16,7 @@ from payments.errors import (
     AuthenticationRequired,
     BillingInProgress,
     CardDeclined,
+    CustomerBalanceLeft,
     PaymentMethodRequired,
     PurchaseClosed,
     PurchaseDiffers,
@@ -374,3 +375,22 @@ def test_many_equal_requests_charge_once(
     assert all(result.retry_after for result in results if isinstance(result, DomainError))
     assert (payer.balance, _charged(double)) == (_worth(pack, rates), [pack.amount_minor])
     assert len(double.v1.invoices.list().data) == 1
+
+
+@pytest.mark.parametrize("balance", [-100, -10_000, 300])
+def test_a_balance_at_stripe_is_not_mixed_with_a_purchase(
+    double: DoubleAccount, payer: Payer, pack: CreditPack, key: str, balance: int
+) -> None:
+    customer = payer.customer.stripe_customer_id
+    buy(payer, pack)
+    double.v1.customers.update(customer, {"balance": balance})
+    with double.frozen_log() as commands, pytest.raises(CustomerBalanceLeft) as refusal:
+        buy(payer, pack, key)
+    assert (refusal.value.members["balance"], refusal.value.members["currency"]) == (balance, "usd")
+    assert commands == []
+    assert Purchase.objects.get(idempotency_key=key).status == "void"
+    assert len(_charged(double)) == len(payer.purchases) == 1
+
+    double.v1.customers.update(customer, {"balance": 0})
+    assert buy(payer, pack).status == "paid"
+    assert _charged(double) == [pack.amount_minor] * 2

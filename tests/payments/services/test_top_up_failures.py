@@ -157,3 +157,17 @@ def test_money_that_waits_for_a_rate_is_paid_out_once_there_is_one(
     rewrite(usd, valid_from=began)
     assert run(double, after=timedelta(minutes=2)) == 1
     assert payer.balance == PRICE * rates["usd"] // 100
+
+
+def test_a_balance_at_stripe_pauses_it_and_nothing_is_bought(
+    double: DoubleAccount, payer: Payer, consent: Consent
+) -> None:
+    consent()
+    double.v1.customers.update(payer.customer.stripe_customer_id, {"balance": -PRICE})
+    with double.frozen_log() as commands:
+        assert [run(double), run(double, after=AGAIN)] == [0, 0]
+    assert (AutoTopUp.objects.get().paused_reason, Purchase.objects.get().status) == (
+        "billing-refused",
+        "void",
+    )
+    assert commands == []

@@ -49,6 +49,7 @@ class TestCustomers:
         assert seam.client.saved_card(customer_id=customer_id) is None
         seam.account.capture(customer_id)
         card = seam.client.saved_card(customer_id=customer_id)
+        assert seam.client.customer_balance(customer_id=customer_id, currency="usd") == 0
         assert card is not None
         assert (card.brand, card.last4) == ("visa", "4242")
         assert card.expires_year > 2025

@@ -159,6 +159,7 @@ class Calls:
         adapter.payment_method_of_setup(setup_intent_id=self._capture(customer, _VISA))
         adapter.has_payment_method(customer_id=customer)
         adapter.saved_card(customer_id=customer)
+        adapter.customer_balance(customer_id=customer, currency="usd")
         bare = self._without_card()
         adapter.saved_card(customer_id=bare)
         adapter.use_newest_card(customer_id=bare)

@@ -44,6 +44,7 @@ ProblemCode: TypeAlias = Literal[
     "creation-key-used",
     "currency-fixed",
     "currency-not-supported",
+    "customer-balance",
     "data-key-not-allowed",
     "delegate-call-not-allowed",
     "deployment-refused",

@@ -113,9 +113,13 @@ def owner_of_profile(*, address: str, signers: Callable[[], Sequence[str]]) -> U
 
 
 def last_key_manager(*, user: User) -> str | None:
-    """Return the key manager of the user's newest relay call, or None. It was the profile's when that call was sent."""
+    """
+    Return the key manager of the user's newest relay call, or None. It was the profile's when that call was sent.
+
+    The deployment of the profile itself went to the factory, so it names no key manager.
+    """
     newest = (
-        RelayTransaction.objects.filter(user_id=user.pk, chain_id=get_chain().id)
+        RelayTransaction.objects.filter(user_id=user.pk, chain_id=get_chain().id, deploys_profile=False)
         .order_by("-id")
         .only("key_manager_address")
         .first()

@@ -17,7 +17,7 @@ from django.db.models import Min, Q
 
 from gateway.common.fields import ClockField
 from gateway.common.http import normal_origin
-from sponsors.models import Sponsor
+from sponsors.models import Sponsor, UsageScope
 
 _NO_ORIGIN = "Enter origins such as https://wallet.example, without a path."
 
@@ -40,6 +40,7 @@ class EventType(models.TextChoices):
     SUBSCRIPTION_CHANGED = "subscription.changed", "subscription.changed"
     SPONSOR_LOW = "sponsor.low", "sponsor.low"
     SPONSOR_RECOVERED = "sponsor.recovered", "sponsor.recovered"
+    SPONSOR_PROFILES_LOW = "sponsor.profiles-low", "sponsor.profiles-low"
     SPONSOR_POSTED = "sponsor.posted", "sponsor.posted"
     SPONSOR_CALL_SETTLED = "sponsor.call-settled", "sponsor.call-settled"
     SPONSOR_CALL_REOPENED = "sponsor.call-reopened", "sponsor.call-reopened"
@@ -55,11 +56,17 @@ OF_SPONSORED_CALLS = (
     EventType.SPONSOR_PROFILE_FAILED,
 )
 # Endpoints of wallet apps cannot subscribe to these: staff send tests, and the others are for sponsors' endpoints.
-_NOT_OFFERED = {EventType.TEST, EventType.SPONSOR_POSTED, *OF_SPONSORED_CALLS}
+_NOT_OFFERED = {
+    EventType.TEST,
+    EventType.SPONSOR_PROFILES_LOW,
+    EventType.SPONSOR_POSTED,
+    *OF_SPONSORED_CALLS,
+}
 OFFERED = [(value, label) for value, label in EventType.choices if value not in _NOT_OFFERED]
 TO_SPONSORS = (
     EventType.SPONSOR_LOW,
     EventType.SPONSOR_RECOVERED,
+    EventType.SPONSOR_PROFILES_LOW,
     EventType.SPONSOR_POSTED,
     *OF_SPONSORED_CALLS,
 )
@@ -235,6 +242,24 @@ class SponsorLevel(models.Model):
         return f"{self.sponsor_id}: {'low' if self.is_low else 'enough'}"
 
 
+class PolicyLevel(models.Model):
+    """How much of a policy's number of new profiles was used when its sponsor was last told."""
+
+    policy = models.ForeignKey("sponsors.Policy", models.CASCADE, related_name="levels", db_index=False)
+    scope = models.CharField(max_length=8, choices=UsageScope)
+    begins = models.DateTimeField(help_text="When the window begins; 1970-01-01 counts all time.")
+    number = models.BigIntegerField(help_text="The new profiles that the terms allowed then.")
+    percent = models.PositiveSmallIntegerField(help_text="The part of the number that was told.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["policy", "scope"], name="webhooks_policylevel_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.policy_id}, {self.scope}: {self.percent} %"
+
+
 class MessageStatus(models.TextChoices):
     WAITING = "waiting"
     DELIVERED = "delivered"
@@ -335,6 +360,10 @@ class Notice(models.Model):
         EXPIRING = EventType.CREDITS_EXPIRING.value, "credits expire soon"
         SPONSOR_LOW = EventType.SPONSOR_LOW.value, "a sponsor's credits are low"
         SPONSOR_RECOVERED = EventType.SPONSOR_RECOVERED.value, "a sponsor's credits are enough again"
+        SPONSOR_PROFILES_LOW = (
+            EventType.SPONSOR_PROFILES_LOW.value,
+            "a policy's number of new profiles is used, or nearly",
+        )
         SPONSOR_SERVER = "sponsor.server", "a sponsor's server has begun to fail"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

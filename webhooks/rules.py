@@ -1,5 +1,6 @@
 """
-When a person's credits are low, and how many deliveries a receiver may have at once, as pure functions.
+When a person's credits are low, what part of a policy's new profiles is told, and how many deliveries a receiver may
+have at once, as pure functions.
 
 Credits are compared with the person's own use, because 100 credits last one person long and another one minutes. A
 person without use never has low credits. The state changes back to enough only after credits have risen and last for
@@ -15,6 +16,8 @@ from credits.rules import LOW_DAYS
 from webhooks.models import CreditState, EventType
 
 RECOVERED_DAYS = 5
+# The parts of a policy's number of new profiles of which its sponsor is told, in percent.
+TOLD_PARTS = (100, 80)
 
 
 def next_state(*, state: str, balance: int, balance_then: int, use: int) -> CreditState:
@@ -39,6 +42,11 @@ _EVENTS = {
     CreditState.LOW: EventType.CREDITS_LOW,
     CreditState.DEPLETED: EventType.CREDITS_DEPLETED,
 }
+
+
+def told_part(*, used: int, number: int) -> int:
+    """Return the largest of TOLD_PARTS that is used of a number, 0 if none is."""
+    return next((part for part in TOLD_PARTS if 100 * used >= part * number), 0)
 
 
 class Pace(IntEnum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.utils.crypto import salted_hmac
 
@@ -13,7 +13,16 @@ from credits.models import CreditEntry, EntrySource
 from credits.rules import USE_PERIOD, daily_use, days_left
 from gateway.common import db
 from gateway.common.statements import Statements
-from sponsors.models import Policy, PolicyVersion, RefusalCount, Sponsor, SponsoredCall, Usage, UsageScope
+from sponsors.models import (
+    OF_PROFILES,
+    Policy,
+    PolicyVersion,
+    RefusalCount,
+    Sponsor,
+    SponsoredCall,
+    Usage,
+    UsageScope,
+)
 from sponsors.rules.policies import Budget, period_of
 
 _CHARGES = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
@@ -84,6 +93,45 @@ def policies_of(sponsor: Sponsor, *, now: datetime) -> list[PolicyFigures]:
     ]
 
 
+class ProfileNumber(NamedTuple):
+    """How many new profiles count towards a number of a policy's newest terms: in its current window, or in total."""
+
+    version: PolicyVersion
+    scope: UsageScope
+    number: int
+    used: int
+    # 1970-01-01 for the number in total, which never ends.
+    begins: datetime
+    ends_at: datetime | None
+
+
+def profile_numbers(*, now: datetime) -> list[ProfileNumber]:
+    """Return the numbers of all enabled policies for new profiles that have begun to be used."""
+    newer = PolicyVersion.objects.filter(policy=OuterRef("policy"), number__gt=OuterRef("number"))
+    newest = PolicyVersion.objects.filter(~Exists(newer), purpose__in=OF_PROFILES, policy__is_enabled=True)
+    versions = list(newest.select_related("policy__sponsor").order_by("policy_id"))
+    usages = _usage_of(
+        [version.policy for version in versions],
+        {version.policy_id: version for version in versions},
+        now=now,
+    )
+    return [
+        ProfileNumber(version, scope, number, usage[scope].calls, usage[scope].begins, ends_at)
+        for version, usage in zip(versions, usages, strict=True)
+        for scope, number, ends_at in (
+            (UsageScope.WINDOW, version.window_calls, _window_end(version, now=now)),
+            (UsageScope.CAMPAIGN, version.campaign_calls, None),
+        )
+        if number is not None and scope in usage
+    ]
+
+
+def _window_end(version: PolicyVersion | None, *, now: datetime) -> datetime | None:
+    if version is None or version.window_seconds is None:
+        return None
+    return period_of(now, seconds=version.window_seconds).end
+
+
 def _usage_of(
     policies: Iterable[Policy], terms: dict[int, PolicyVersion], *, now: datetime
 ) -> Iterable[dict[str, Usage]]:
@@ -105,14 +153,13 @@ def _figures(
     policy: Policy, terms: PolicyVersion | None, usage: dict[str, Usage], *, now: datetime
 ) -> PolicyFigures:
     campaign, window = usage.get(UsageScope.CAMPAIGN), usage.get(UsageScope.WINDOW)
-    ends_at = period_of(now, seconds=terms.window_seconds).end if terms and terms.window_seconds else None
     return PolicyFigures(
         policy=policy,
         terms=terms,
         credits=campaign.credits if campaign else 0,
         calls=campaign.calls if campaign else 0,
         window_credits=window.credits if window else 0,
-        window_ends_at=ends_at,
+        window_ends_at=_window_end(terms, now=now),
     )
 
 

@@ -17,7 +17,8 @@ from earnings.models import AdNetwork, Postback
 from gateway.common.leases import try_lease
 from payments.models import AutoTopUp, CreditPack, Customer, Purchase, Subscription
 from relay.models import RelayTransaction, ReversedSettlement
-from sponsors.models import Member, Policy, PolicyVersion, Sponsor, SponsoredCall
+from sponsors.models import Member, Policy, PolicyVersion, Sponsor, SponsoredCall, UsageScope
+from sponsors.queries.figures import ProfileNumber
 from tests.docs.pages import DOCS
 from tests.factories import UserFactory, make
 from tests.webhooks.conftest import App, sign_in
@@ -145,6 +146,11 @@ def _sponsored(call: RelayTransaction) -> SponsoredCall:
     return SponsoredCall(pk=1, hold=hold, sponsor_hold=paid, version=version, user=call.user)
 
 
+def _number() -> ProfileNumber:
+    version = PolicyVersion(policy=Policy(pk=1, sponsor=_SPONSOR, name="newcomers"), number=1)
+    return ProfileNumber(version, UsageScope.WINDOW, 10, 8, timezone.now(), timezone.now())
+
+
 def _every_type(app: App) -> dict[str, dict[str, Any]]:
     """Return a message of each type as the service writes it, by type."""
     now, user = timezone.now(), UserFactory.create()
@@ -180,6 +186,7 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
             )
             for is_low in (True, False)
         ),
+        sponsors.of_number(_number(), percent=80, at=now),
         sponsors.of_entry(entry, sponsor=_SPONSOR),
         *payloads.history_of(call, first_hash="0x", charged=1, reversals=[undone]),
         *sponsors.history_of(_sponsored(call), user="0" * 16, first_hash="0x", reversals=[undone]),

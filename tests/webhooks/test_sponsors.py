@@ -3,7 +3,7 @@
 import json
 import random
 import secrets
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,18 +11,19 @@ from django.core import mail
 from django.utils import timezone
 
 from credits.services import entries
-from sponsors.models import Member, Sponsor, Verifier
-from sponsors.rules.policies import OutsideResponse
+from sponsors.models import Member, Policy, PolicyVersion, Sponsor, Usage, UsageScope, Verifier
+from sponsors.rules.policies import DAY_SECONDS, OutsideResponse, period_of
 from sponsors.services import funding, verifiers
 from tests.factories import UserFactory, make
-from tests.sponsors.sponsorships import make_sponsor
+from tests.relay.creating import for_profiles
+from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
 from tests.staff import browser_of
 from tests.staff import member as member_of_staff
 from tests.webhooks.conftest import ORIGIN, App, sign_in
 from tests.webhooks.receiver import Receiver
 from users.models import User
 from webhooks.errors import TooManyEndpoints
-from webhooks.models import TO_SPONSORS, Endpoint, Message, Notice, NoticeAddress
+from webhooks.models import TO_SPONSORS, Cursor, Endpoint, Message, Notice, NoticeAddress
 from webhooks.services import collection, delivery, endpoints, notices
 
 pytestmark = pytest.mark.django_db
@@ -157,6 +158,126 @@ def test_without_an_alarm_no_member_is_notified(sponsor: Sponsor, member: User, 
     funding.set_alarm(sponsor, credits=alarm)
     _move(sponsor, -1)
     assert [body["type"] for body in _told()] == ["sponsor.low"]
+
+
+@pytest.fixture
+def owner(sponsor: Sponsor, member: User) -> User:
+    """An owner who has confirmed an address, beside the member, who is none."""
+    user = UserFactory.create()
+    Member.objects.create(sponsor=sponsor, user=user, role="owner")
+    make(NoticeAddress, user=user, email="owner@example.org", language="en", confirmed_at=timezone.now())
+    return user
+
+
+def _noon(days: int) -> datetime:
+    """Return noon (UTC) of a coming day, far from the ends of its windows."""
+    return period_of(timezone.now(), seconds=DAY_SECONDS).end + timedelta(days=days - 1, hours=12)
+
+
+def _use(version: PolicyVersion, calls: int, *, at: datetime, of: UsageScope = UsageScope.WINDOW) -> None:
+    """Have the policy count so many new profiles, and the service look."""
+    window = period_of(at, seconds=version.window_seconds or DAY_SECONDS).start
+    begins = window if of == UsageScope.WINDOW else datetime(1970, 1, 1, tzinfo=UTC)
+    Usage.objects.update_or_create(
+        policy=version.policy, scope=of, user_number=0, begins=begins, defaults={"calls": calls}
+    )
+    for _ in range(2):
+        Cursor.objects.update(read_until=at - timedelta(seconds=5))
+        collection.collect(now=at)
+
+
+def _numbers() -> list[tuple[str, int, int]]:
+    rows = [body["data"] for body in _told() if body["type"] == "sponsor.profiles-low"]
+    return [(row["policy"], row["number"], row["percent"]) for row in rows]
+
+
+def test_owners_and_endpoints_are_told_each_part_of_a_number_once_a_window(
+    sponsor: Sponsor, owner: User, endpoint: tuple[Endpoint, str], receiver: Receiver
+) -> None:
+    endpoints.create_for_sponsor(make_sponsor(), url=receiver.url, event_types=TO_SPONSORS, maker=None)
+    number = 5 * random.randint(2, 40)
+    most = 4 * number // 5
+    version = for_profiles(sponsor, window_seconds=DAY_SECONDS, window_calls=number)
+    name = version.policy.name
+
+    _use(version, most - 1, at=_noon(1))
+    assert (_numbers(), Notice.objects.count()) == ([], 0)
+    _use(version, most, at=_noon(1))
+    _use(version, number - 1, at=_noon(1))
+    assert _numbers() == [(name, number, 80)]
+    _use(version, number, at=_noon(1))
+    _use(version, most - 1, at=_noon(1))
+    _use(version, number, at=_noon(1))
+    assert _numbers() == [(name, number, 80), (name, number, 100)]
+    _use(version, number, at=_noon(2))
+    assert _numbers()[2:] == [(name, number, 100)]
+
+    messages = Message.objects.filter(type="sponsor.profiles-low").order_by("pk")
+    assert {row.endpoint_id for row in messages} == {endpoint[0].pk}
+    assert json.loads(messages[0].body)["data"] == {
+        "sponsor": sponsor.slug,
+        "policy": name,
+        "version": 1,
+        "percent": 80,
+        "number": number,
+        "used": most,
+        "windowEndsAt": int(period_of(_noon(1), seconds=DAY_SECONDS).end.timestamp()),
+    }
+    notices.send_due(now=timezone.now())
+    assert [each.to for each in mail.outbox] == [["owner@example.org"]] * 3
+    assert mail.outbox[0].subject.endswith(f"80 % of the new profiles of {sponsor.slug} are used")
+    for part in (
+        name,
+        f"for {number} new profiles in each window",
+        f"for {most} in this one",
+        "/sponsor#policies",
+    ):
+        assert part in mail.outbox[0].body
+
+
+def test_a_number_in_total_is_told_once_and_again_when_new_terms_raise_it(
+    sponsor: Sponsor, owner: User, endpoint: tuple[Endpoint, str]
+) -> None:
+    number = 5 * random.randint(2, 40)
+    version = for_profiles(sponsor, campaign_calls=number)
+    name, total = version.policy.name, UsageScope.CAMPAIGN
+    _use(version, number, at=_noon(1), of=total)
+    Notice.objects.update(finished_at=timezone.now() - timedelta(days=31))
+    notices.purge(now=timezone.now())
+    _use(version, number, at=_noon(40), of=total)
+    assert _numbers() == [(name, number, 100)]
+    assert not Notice.objects.exists()
+
+    raised = new_version(version.policy, purpose=version.purpose, campaign_calls=2 * number)
+    _use(raised, 2 * number - number // 5 - 1, at=_noon(41), of=total)
+    _use(raised, 2 * number, at=_noon(41), of=total)
+    assert _numbers()[1:] == [(name, 2 * number, 80), (name, 2 * number, 100)]
+    notices.send_due(now=timezone.now())
+    assert f"for {2 * number} new profiles in total, and has paid for {2 * number}." in mail.outbox[-1].body
+
+
+def test_owners_get_one_e_mail_a_day_for_windows_that_are_shorter(
+    sponsor: Sponsor, owner: User, endpoint: tuple[Endpoint, str]
+) -> None:
+    version = for_profiles(sponsor, window_seconds=60, window_calls=1)
+    for minutes in range(3):
+        _use(version, 1, at=_noon(1) + timedelta(minutes=minutes))
+    assert _numbers() == [(version.policy.name, 1, 100)] * 3
+    assert Notice.objects.count() == 1
+
+
+@pytest.mark.parametrize("other", ["calls", "off", "older"])
+def test_only_numbers_in_force_of_new_profiles_are_told(
+    sponsor: Sponsor, owner: User, endpoint: tuple[Endpoint, str], other: str
+) -> None:
+    make = make_policy if other == "calls" else for_profiles
+    version = make(sponsor, window_seconds=DAY_SECONDS, window_calls=1)
+    if other == "off":
+        Policy.objects.update(is_enabled=False)
+    if other == "older":
+        new_version(version.policy, purpose=version.purpose)
+    _use(version, 1, at=_noon(1))
+    assert (_numbers(), Notice.objects.count()) == ([], 0)
 
 
 @pytest.fixture

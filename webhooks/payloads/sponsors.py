@@ -6,6 +6,7 @@ from datetime import datetime
 from credits.models import CreditEntry, HoldStatus
 from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
 from sponsors.models import Member, ProfileRule, Sponsor, SponsoredCall
+from sponsors.queries.figures import ProfileNumber
 from sponsors.rules.policies import sponsor_part
 from webhooks.models import EventType, SponsorLevel, Subject
 from webhooks.payloads import NO_USER, Data, Event
@@ -22,6 +23,27 @@ def of_level(
     user_id = member.user_id if member else NO_USER
     key = f"sponsor:{sponsor.pk}:{level.crossings}:{user_id}"
     return Event(event_type, user_id, at, key, f"sponsor:{sponsor.pk}", data)
+
+
+def of_number(row: ProfileNumber, *, percent: int, at: datetime, owner_id: int = NO_USER) -> Event:
+    """
+    Return the event that a policy has used this part of a number of new profiles, for an owner or for the endpoints.
+
+    Owners have one event for each UTC day and part at most, however short the windows are.
+    """
+    policy = row.version.policy
+    data: Data = {
+        "sponsor": policy.sponsor.slug,
+        "policy": policy.name,
+        "version": row.version.number,
+        "percent": percent,
+        "number": row.number,
+        "used": row.used,
+        "windowEndsAt": None if row.ends_at is None else int(row.ends_at.timestamp()),
+    }
+    begins = f"{row.begins:%Y%m%d}" if owner_id else f"{row.begins:%Y%m%dT%H%M%S}"
+    key = f"profiles:{policy.pk}:{row.scope}:{begins}:{row.number}:{percent}:{owner_id}"
+    return Event(EventType.SPONSOR_PROFILES_LOW, owner_id, at, key, f"sponsor:{policy.sponsor_id}", data)
 
 
 def of_entry(entry: CreditEntry, *, sponsor: Sponsor) -> Event:

@@ -179,12 +179,13 @@ def _levels(span: Span, audience: Audience) -> int:
 def _sponsors(span: Span, audience: Audience) -> int:
     of_members, of_sponsors = levels.sponsors_crossings(now=span.until)
     _write_to(audience, of_members)
-    notices.write(of_members)
+    of_owners, of_numbers = levels.profile_crossings(now=span.until)
+    notices.write([*of_members, *of_owners])
     notices.write_outages(sponsors.failing_servers(span))
     posted = sponsors.posted_to_sponsors(span)
     _write(
         (endpoint, event)
-        for sponsor_id, event in [*of_sponsors, *posted]
+        for sponsor_id, event in [*of_sponsors, *of_numbers, *posted]
         for endpoint in audience.endpoints
         if endpoint.sponsor_id == sponsor_id and endpoint.enabled_at <= event.happened_at
     )

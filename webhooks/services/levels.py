@@ -1,6 +1,6 @@
 """
-The state of people's credits compared with their use, and of sponsors' credits compared with their alarms, with an
-event for each change.
+The state of people's credits compared with their use, of sponsors' credits compared with their alarms, and of new
+profiles compared with the numbers that policies allow, with an event for each change.
 
 Only one run is active at a time, so each change of state is one event. A person's use is read again after an hour.
 """
@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from credits.queries import daily_uses
-from sponsors.models import Sponsor
+from sponsors.models import Member, Sponsor
+from sponsors.queries.figures import profile_numbers
 from webhooks import payloads
-from webhooks.models import CreditLevel, SponsorLevel
+from webhooks.models import CreditLevel, PolicyLevel, SponsorLevel
 from webhooks.payloads import Event, sponsors
 from webhooks.queries import ChangedBalance
-from webhooks.rules import crossing, next_state
+from webhooks.rules import crossing, next_state, told_part
 
 _USE_KEPT = timedelta(hours=1)
 
@@ -67,6 +68,38 @@ def sponsors_crossings(*, now: datetime) -> tuple[list[Event], list[tuple[int, E
         moved, update_conflicts=True, unique_fields=["sponsor"], update_fields=["is_low", "crossings"]
     )
     return of_members, of_sponsors
+
+
+def profile_crossings(*, now: datetime) -> tuple[list[Event], list[tuple[int, Event]]]:
+    """
+    Store which policies have used a further part of a number of new profiles.
+
+    A part is told once for each window and number. Returns the events for the sponsors' owners, and those for their own
+    endpoints with each sponsor's id.
+    """
+    known = {(level.policy_id, level.scope): level for level in PolicyLevel.objects.all()}
+    moved, of_owners, of_sponsors = [], [], []
+    for row in profile_numbers(now=now):
+        policy, percent = row.version.policy, told_part(used=row.used, number=row.number)
+        level = known.get((policy.pk, row.scope))
+        is_same = level is not None and (level.begins, level.number) == (row.begins, row.number)
+        if percent <= (level.percent if level and is_same else 0):
+            continue
+        moved.append(
+            PolicyLevel(policy=policy, scope=row.scope, begins=row.begins, number=row.number, percent=percent)
+        )
+        of_sponsors.append((policy.sponsor_id, sponsors.of_number(row, percent=percent, at=now)))
+        owners = policy.sponsor.members.filter(email=None, role=Member.Role.OWNER).order_by("pk")
+        of_owners += [
+            sponsors.of_number(row, percent=percent, at=now, owner_id=owner.user_id) for owner in owners
+        ]
+    PolicyLevel.objects.bulk_create(
+        moved,
+        update_conflicts=True,
+        unique_fields=["policy", "scope"],
+        update_fields=["begins", "number", "percent"],
+    )
+    return of_owners, of_sponsors
 
 
 def _levels_of(user_ids: Sequence[int], *, now: datetime) -> dict[int, CreditLevel]:

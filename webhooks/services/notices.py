@@ -37,7 +37,10 @@ _KEPT, _WEEK = timedelta(days=30), timedelta(days=7)
 _NO_ADDRESS = "The address is not confirmed, or has changed."
 
 # Where a notice sends its reader, if not to the account page.
-_PLACES = {Notice.Kind.SPONSOR_SERVER.value: "sponsor#calls"}
+_PLACES = {
+    Notice.Kind.SPONSOR_SERVER.value: "sponsor#calls",
+    Notice.Kind.SPONSOR_PROFILES_LOW.value: "sponsor#policies",
+}
 
 
 class _Mail(NamedTuple):

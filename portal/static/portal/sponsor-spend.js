@@ -17,7 +17,7 @@ export async function show(context) {
   draw(byContract(contracts, service), byUser(users, userCount), newProfiles(profiles));
 }
 
-function newProfiles({ created, registered, inProgress, failed, credits: cost, acted }) {
+function newProfiles({ created, registered, inProgress, failed, credits: cost, firstCredits, acted }) {
   const title = t("New profiles, in {days} days", { days: DAYS });
   if (!(created + registered + inProgress + failed))
     return panel(
@@ -37,6 +37,7 @@ function newProfiles({ created, registered, inProgress, failed, credits: cost, a
       failed > 0 && [t("Failed"), number(failed)],
       [t("With a first transaction"), number(acted)],
       [t("Cost"), credits(cost)],
+      firstCredits > 0 && [t("First credits"), credits(firstCredits)],
       created > 0 && [t("Cost of each"), credits(Math.round(cost / created))],
       acted > 0 && [t("Cost of each with a first transaction"), credits(Math.round(cost / acted))],
     ),

@@ -43,6 +43,7 @@ export const ROLES = {
 export const EVENTS = {
   "sponsor.low": t("Credits are below the alarm"),
   "sponsor.recovered": t("Credits are above the alarm again"),
+  "sponsor.profiles-low": t("The new profiles of a policy are used up, or nearly"),
   "sponsor.posted": t("Credits were added or taken, except for calls"),
   "sponsor.call-settled": t("A paid call has ended"),
   "sponsor.call-reopened": t("The chain undid the end of a paid call"),

@@ -598,6 +598,7 @@ EntrySourceEnum: TypeAlias = Literal[
 EventsEnum: TypeAlias = Literal[
     "sponsor.low",
     "sponsor.recovered",
+    "sponsor.profiles-low",
     "sponsor.posted",
     "sponsor.call-settled",
     "sponsor.call-reopened",

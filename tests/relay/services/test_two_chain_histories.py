@@ -193,7 +193,8 @@ class History:
             # Given credits are spent at home alone.
             assert is_home or is_sponsored or user is self.owners[0][1]
             self.made["sponsored" if is_sponsored else "own"] += 1
-            side.accepted[name] = (side.credit_wei, is_sponsored)
+            # An equal call in progress is returned again, at its own price.
+            side.accepted.setdefault(name, (side.credit_wei, is_sponsored))
 
     def send(self, side: Side) -> None:
         broadcasting.sweep(now=self.now)

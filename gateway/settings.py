@@ -102,8 +102,9 @@ INSTALLED_APPS = [
     "checkin",
     "accounting.apps.AccountingConfig",
     "portal",
-    "backoffice.apps.BackofficeConfig",
     "webhooks.apps.WebhooksConfig",
+    # Last: it grants roles the permissions of all apps.
+    "backoffice.apps.BackofficeConfig",
 ]
 
 MIDDLEWARE = [

@@ -185,7 +185,7 @@ def test_the_page_reports_declined_signatures_and_refused_requests(
     page.add_init_script("window.declined = ['personal_sign']")
     page.goto(f"{stack.web.url}/account")
     page.get_by_role("button", name="Sign in with Universal Profiles").click()
-    expect(outcome(page)).to_contain_text("You declined the request in the wallet")
+    expect(page.get_by_role("alert")).to_contain_text("You declined the request in the wallet")
 
     page.evaluate("window.declined = []")
     page.get_by_role("button", name="Sign in with Universal Profiles").click()

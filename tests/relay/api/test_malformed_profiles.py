@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from eth_abi.abi import encode as abi_encode
+from pytest_django import Settings
 
 from gateway.chain import lsp23
 from gateway.chain.lsp3 import PROFILE_KEY
@@ -28,8 +29,9 @@ _MOST = 2**256 - 1
 
 
 @pytest.fixture
-def server(relayers: object, trusted: None) -> Wallet:
-    """The server of a sponsor that pays for new profiles."""
+def server(relayers: object, trusted: None, settings: Settings) -> Wallet:
+    """The server of a sponsor that pays for new profiles. Its key may ask for more of them than the tests do."""
+    settings.SPONSOR_CREATE_RATE = "1000/minute"
     sponsor = make_sponsor()
     for_profiles(sponsor)
     return server_of(sponsor)

@@ -66,8 +66,9 @@ class CustomerBalanceLeft(DomainError):
     """
     Stripe keeps `balance`, in minor units of `currency`, for the user, and would mix it with the payment.
 
-    A credit is negative: it pays the next months of a subscription, but gives no credits, because it is no new money. A
-    debt would make the purchase cost more than was confirmed. Nothing was charged. The operator's support can settle it.
+    A credit is negative: it pays the next months of a subscription, but gives no credits, because it is no new money.
+    A debt would make the purchase cost more than was confirmed. Nothing was charged. The operator's support can settle
+    it.
     """
 
     code, title, status = "customer-balance", "Stripe keeps a balance for you", 409

@@ -25,7 +25,9 @@ class SignerNotController(DomainError):
     """
     The signer, `recovered`, has no permissions on the profile, and no known signing mistake explains the signature.
 
-    Check chain id, key manager, nonce, validity and payload: all of them are part of the signed hash.
+    Compare the hash that was signed with `hash`, the LSP-25 hash of this request. If they differ, compare what it is
+    made of: chain id, key manager, nonce with its channel, validity timestamps and payload. `prepare` gives no
+    `hash` here, because nothing is signed yet.
     """
 
     code, title, status = "signer-not-a-controller", "The signer is not a controller of the profile", 403
@@ -55,7 +57,10 @@ class RelayNonceTaken(DomainError):
     code, title, status = "relay-nonce-taken", "Another call uses this nonce", 409
 
     def __init__(self, *, nonce: int) -> None:
-        super().__init__(f"Another call with nonce {nonce} is in progress or executed.", nonce=str(nonce))
+        super().__init__(
+            f"Another call with nonce {nonce} is in progress or executed. Sign the next nonce.",
+            nonce=str(nonce),
+        )
 
 
 class CreationOff(DomainError):
@@ -245,7 +250,7 @@ class CallFailedBefore(DomainError):
 
 
 class NotYourProfile(DomainError):
-    """The address in the body differs from the signed-in profile, `profile`."""
+    """The address in the body differs from the signed-in profile, `profile`. Send that, or sign in with the other."""
 
     code, title, status = "not-your-profile", "Not your profile", 403
 
@@ -257,13 +262,17 @@ class TimestampOutOfWindow(DomainError):
 
 
 class QuotaSignatureInvalid(DomainError):
-    """The signature recovers no controller of the profile in any accepted form of the quota message."""
+    """
+    The signature recovers no controller of the profile in any accepted form of the quota message.
+
+    Sign the address and the timestamp of this request by `personal_sign`, with a controller that has SIGN.
+    """
 
     code, title, status = "quota-signature-invalid", "The signature is not from a controller", 401
 
 
 class TransactionNotFound(DomainError):
-    """The signed-in profile has no relay transaction with this hash."""
+    """The signed-in profile has no relay transaction with this hash. Send one that `execute` returned to it."""
 
     code, title, status = "transaction-not-found", "No such transaction", 404
 

@@ -134,7 +134,11 @@ class RefreshTokenReused(SignInRefused):
 
 
 class ControllerRevoked(SignInRefused):
-    """The controller lost SIGN, or the profile has another key manager; the session has ended."""
+    """
+    The controller lost SIGN, or the profile has another key manager; the session has ended.
+
+    Sign in again, with a controller that has SIGN.
+    """
 
     code, title = "controller-revoked", "The controller may no longer sign in"
 
@@ -146,7 +150,7 @@ class SessionEnded(NotAuthenticated):
 
 
 class AccessTokenMalformed(NotAuthenticated):
-    """The header has no JSON Web Token with the claims of an access token."""
+    """The header has no JSON Web Token with the claims of an access token. Send the `access` of `/api/auth/verify`."""
 
     code, title = "access-token-malformed", "The access token cannot be read"
 
@@ -158,31 +162,39 @@ class AccessTokenExpired(NotAuthenticated):
 
 
 class AccessTokenAlgorithmRefused(NotAuthenticated):
-    """The token is unsigned, or signed with an algorithm that is not accepted for its issuer."""
+    """
+    The token is unsigned, or signed with an algorithm that is not accepted for its issuer.
+
+    Send the `access` of `/api/auth/verify`, unchanged.
+    """
 
     code, title = "access-token-algorithm-refused", "The token's algorithm is not accepted"
 
 
 class AccessTokenKeyUnknown(NotAuthenticated):
-    """The token's `kid` names no key of its issuer. Our own keys are listed at `/.well-known/jwks.json`."""
+    """
+    The token's `kid` names no key of its issuer. Sign in again.
+
+    Our own keys are listed at `/.well-known/jwks.json`.
+    """
 
     code, title = "access-token-key-unknown", "Unknown signing key"
 
 
 class AccessTokenSignatureInvalid(NotAuthenticated):
-    """The token was changed after it was signed, or another key signed it."""
+    """The token was changed after it was signed, or another key signed it. Send it unchanged, or sign in again."""
 
     code, title = "access-token-signature-invalid", "The token's signature is wrong"
 
 
 class AccessTokenIssuerRefused(NotAuthenticated):
-    """The token's `iss` is not an accepted issuer."""
+    """The token's `iss` is not an accepted issuer. Sign in at this service."""
 
     code, title = "access-token-issuer-refused", "The token's issuer is not accepted"
 
 
 class AccessTokenAudienceRefused(NotAuthenticated):
-    """The token's `aud` is not this service."""
+    """The token's `aud` is not this service. Sign in here, and send each service its own token."""
 
     code, title = "access-token-audience-refused", "The token is for another service"
 

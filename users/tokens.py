@@ -41,16 +41,29 @@ _REFRESH_RANDOM_BYTES = 32
 # The tolerance in seconds for an external issuer's `nbf`.
 _LEEWAY = 60
 
+_CLAIM_INVALID = "A claim of the token is missing or invalid. Sign in again at /api/auth/verify."
 _PROBLEMS: tuple[tuple[type[jwt.InvalidTokenError], type[NotAuthenticated], str], ...] = (
     (jwt.ImmatureSignatureError, errors.AccessTokenExpired, "The token is not valid yet. Get another one."),
     (
         jwt.InvalidAlgorithmError,
         errors.AccessTokenAlgorithmRefused,
-        "The algorithm is not accepted for this issuer.",
+        "The algorithm is not accepted for this issuer. Send the access token of /api/auth/verify.",
     ),
-    (jwt.InvalidSignatureError, errors.AccessTokenSignatureInvalid, "The token's signature is invalid."),
-    (jwt.InvalidIssuerError, errors.AccessTokenIssuerRefused, "The issuer is not accepted."),
-    (jwt.InvalidAudienceError, errors.AccessTokenAudienceRefused, "The token is for another service."),
+    (
+        jwt.InvalidSignatureError,
+        errors.AccessTokenSignatureInvalid,
+        "The token's signature is invalid. Send it unchanged, or sign in again.",
+    ),
+    (
+        jwt.InvalidIssuerError,
+        errors.AccessTokenIssuerRefused,
+        "The issuer is not accepted. Send the access token of this service's /api/auth/verify.",
+    ),
+    (
+        jwt.InvalidAudienceError,
+        errors.AccessTokenAudienceRefused,
+        "The token is for another service. Sign in at this service's /api/auth/verify.",
+    ),
 )
 
 
@@ -64,7 +77,9 @@ def read_header(token: Any) -> dict[str, Any]:
     try:
         return jwt.get_unverified_header(token)
     except jwt.InvalidTokenError as error:
-        raise errors.AccessTokenMalformed("The header must contain a JSON Web Token.") from error
+        raise errors.AccessTokenMalformed(
+            "The header contains no JSON Web Token. Send the access token of /api/auth/verify, unchanged."
+        ) from error
 
 
 class KeySetBackend(TokenBackend, ABC):
@@ -81,7 +96,9 @@ class KeySetBackend(TokenBackend, ABC):
         if header.get("alg") != self.algorithm:
             raise jwt.InvalidAlgorithmError
         if key is None:
-            raise errors.AccessTokenKeyUnknown("The issuer has no key with this id.")
+            raise errors.AccessTokenKeyUnknown(
+                "The issuer has no key with this id. Sign in again at /api/auth/verify."
+            )
         return key
 
     def decode(self, token: Any, verify: bool = True) -> dict[str, Any]:
@@ -119,7 +136,9 @@ def _require_unexpired(claims: dict[str, Any]) -> None:
     try:
         is_expired = "exp" in claims and int(claims["exp"]) <= clock.now().timestamp()
     except (TypeError, ValueError, OverflowError) as error:
-        raise errors.AccessTokenMalformed("The expiry of the token is not a number.") from error
+        raise errors.AccessTokenMalformed(
+            "The expiry of the token is not a number. Sign in again at /api/auth/verify."
+        ) from error
     if is_expired:
         raise errors.AccessTokenExpired("Exchange the refresh token for a new one.")
 
@@ -128,7 +147,7 @@ def _problem_of(error: jwt.PyJWTError) -> NotAuthenticated:
     for kind, problem, detail in _PROBLEMS:
         if isinstance(error, kind):
             return problem(detail)
-    return errors.AccessTokenMalformed("A claim of the token is missing or invalid.")
+    return errors.AccessTokenMalformed(_CLAIM_INVALID)
 
 
 class _OwnKeysBackend(KeySetBackend):
@@ -136,7 +155,9 @@ class _OwnKeysBackend(KeySetBackend):
 
     def find_key(self, header: dict[str, Any]) -> Any | None:
         if header.get("typ") != HEADER_TYPE:
-            raise errors.AccessTokenKindRefused("Send the access token, not another token of ours.")
+            raise errors.AccessTokenKindRefused(
+                "Send the access token of /api/auth/verify, not another token of ours."
+            )
         return next((key.public_key for key in signing_keys() if key.kid == header.get("kid")), None)
 
     def encode(self, payload: dict[str, Any]) -> str:
@@ -213,7 +234,7 @@ class AccessToken(simplejwt.AccessToken):
             super().verify()
             self.read_claims()
         except (TokenError, KeyError, ValueError, TypeError, OverflowError, OSError) as error:
-            raise errors.AccessTokenMalformed("A claim of the token is missing or invalid.") from error
+            raise errors.AccessTokenMalformed(_CLAIM_INVALID) from error
 
     def check_exp(self, claim: str = "exp", current_time: datetime | None = None) -> None:
         """Require that the claim is in the future by the common clock."""
@@ -224,7 +245,7 @@ class AccessToken(simplejwt.AccessToken):
             super().verify_token_type()
         except TokenError as error:
             raise errors.AccessTokenKindRefused(
-                "Send the access token, not another token of ours."
+                "Send the access token of /api/auth/verify, not another token of ours."
             ) from error
 
     def read_claims(self) -> None:

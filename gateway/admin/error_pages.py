@@ -24,7 +24,9 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the page for an unknown path or a missing row; Django's handler404."""
-    problem = errors.NotFound("There is nothing at this address.")
+    problem = errors.NotFound(
+        "There is nothing at this address. Check the base URL and the path letter by letter; /api/docs lists the paths."
+    )
     text = "The row may have been deleted, or the URL is mistyped."
     return _response(request, problem, "Page not found", text)
 

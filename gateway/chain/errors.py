@@ -92,7 +92,10 @@ class NoPermissions(CallRefused):
 
     code, title = "controller-without-permissions", "The controller has no permissions on the profile"
     contract_error = "NoPermissionsSet(address controller)"
-    advice = "The controller has no permissions on the profile. A signature over a wrong hash causes the same error."
+    advice = (
+        "The controller has no permissions on the profile. Sign with another one, and check the hash: "
+        "a signature over a wrong one causes the same error."
+    )
 
 
 class NotAuthorised(CallRefused):
@@ -170,7 +173,10 @@ class FunctionNotSupported(CallRefused):
 
     code, title = "payload-function-not-supported", "The payload's function cannot be relayed"
     contract_error = "InvalidERC725Function(bytes4 selector)"
-    advice = "Key managers execute only setData, setDataBatch, execute, executeBatch and ownership functions."
+    advice = (
+        "Key managers execute only setData, setDataBatch, execute, executeBatch and ownership functions. "
+        "To call another contract, wrap its calldata in execute(0, contract, value, calldata)."
+    )
 
 
 class PayloadMalformed(CallRefused):
@@ -178,7 +184,7 @@ class PayloadMalformed(CallRefused):
 
     code, title = "payload-malformed", "The payload is malformed"
     contract_error = "InvalidPayload(bytes)"
-    advice = "The key manager cannot read the payload."
+    advice = "The key manager cannot read the payload. Send the encoded call of a function of the profile."
 
 
 class KeyManagerCallNotAllowed(CallRefused):
@@ -186,7 +192,7 @@ class KeyManagerCallNotAllowed(CallRefused):
 
     code, title = "key-manager-call-not-allowed", "A profile may not call its key manager"
     contract_error = "CallingKeyManagerNotAllowed()"
-    advice = "The payload calls the profile's key manager."
+    advice = "The payload calls the profile's key manager. Send the profile's own function as `abi` instead."
 
 
 class DelegateCallNotAllowed(CallRefused):
@@ -202,7 +208,9 @@ class ProfileBalanceTooLow(CallRefused):
 
     code, title = "profile-balance-too-low", "The profile has too little LYX"
     contract_error = "ERC725X_InsufficientBalance(uint256 balanceWei, uint256 requiredWei)"
-    advice = "The payload sends more LYX than the profile has. Relaying pays for gas, not for the amount."
+    advice = (
+        "The payload sends more LYX than the profile has. Send less, or fund it: credits pay for gas alone."
+    )
 
 
 class ProfileRefused(CallRefused):

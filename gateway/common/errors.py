@@ -57,7 +57,7 @@ class InternalError(DomainError):
 
 
 class NotAuthenticated(DomainError):
-    """The request carries no access token."""
+    """The request carries no access token. Sign in at `/api/auth/verify` and send its `access` as `Authorization`."""
 
     code, title, status = "not-authenticated", "Sign in first", 401
 
@@ -75,7 +75,7 @@ class NotFound(DomainError):
 
 
 class MethodNotAllowed(DomainError):
-    """The path exists but does not allow this method."""
+    """The path exists but does not allow this method. The header `Allow` lists the methods that it allows."""
 
     code, title, status = "method-not-allowed", "Method not allowed", 405
 
@@ -99,7 +99,7 @@ class RequestTooLarge(DomainError):
 
 
 class UnsupportedMediaType(DomainError):
-    """The request's `Content-Type` is not `application/json`."""
+    """The request's `Content-Type` is not `application/json`. Send this header, and JSON as the body."""
 
     code, title, status = "unsupported-media-type", "Send JSON", 415
 

@@ -33,13 +33,17 @@ logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
 _View = Callable[..., HttpResponse]
 
+_USE_ALLOWED = (
+    "This path does not allow the method. The header Allow of this response lists those that it allows."
+)
+
 _Kinds = type[Exception] | tuple[type[Exception], ...]
 _TRANSLATIONS: tuple[tuple[_Kinds, type[DomainError], str], ...] = (
     (drf.ParseError, errors.InvalidRequest, "The body is not valid JSON."),
     (
         (drf.NotAuthenticated, drf.AuthenticationFailed),
         errors.NotAuthenticated,
-        "This endpoint needs the header Authorization: Bearer <JWT>.",
+        "Send the header Authorization: Bearer <JWT>, with the access token of /api/auth/verify.",
     ),
     (
         (drf.PermissionDenied, DjangoPermissionDenied),
@@ -47,7 +51,7 @@ _TRANSLATIONS: tuple[tuple[_Kinds, type[DomainError], str], ...] = (
         "You do not have permission for this.",
     ),
     ((drf.NotFound, Http404), errors.NotFound, "There is nothing at this address."),
-    (drf.MethodNotAllowed, errors.MethodNotAllowed, "Method not allowed for this path."),
+    (drf.MethodNotAllowed, errors.MethodNotAllowed, _USE_ALLOWED),
     (drf.UnsupportedMediaType, errors.UnsupportedMediaType, "Send the body as application/json."),
     (RequestDataTooBig, errors.RequestTooLarge, "The body is too large."),
 )
@@ -127,7 +131,7 @@ def only_methods(*methods: str) -> Callable[[_View], _View]:
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if request.method in methods:
                 return view(request, *args, **kwargs)
-            problem = json_problem(errors.MethodNotAllowed("Method not allowed for this path."))
+            problem = json_problem(errors.MethodNotAllowed(_USE_ALLOWED))
             problem["Allow"] = ", ".join(methods)
             return problem
 

@@ -8,6 +8,7 @@ as decimal or 0x-hex text. Responses always have text, because clients of typed 
 import functools
 import re
 import threading
+from itertools import islice
 from typing import Any, ClassVar
 
 from django.http import HttpResponse
@@ -30,7 +31,7 @@ _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
 class BodySerializer(serializers.Serializer[Any]):
     """The schema of a request's body or of an object in it; errors use JSON's terms."""
 
-    # Whether unknown members are refused instead of ignored.
+    # Whether unknown members are refused instead of ignored. One in another case always is.
     is_strict: ClassVar[bool] = False
 
     @classmethod
@@ -48,14 +49,27 @@ class BodySerializer(serializers.Serializer[Any]):
         if data is not serializers.empty and not isinstance(data, dict):
             fault = f"Expected an object, got {_kind_of(data)}."
             raise serializers.ValidationError({"non_field_errors": [fault]}, code="invalid")
-        if (
-            self.is_strict
-            and isinstance(data, dict)
-            and (unknown := sorted(data.keys() - self.fields.keys()))
-        ):
-            faults = dict.fromkeys(unknown[:_UNKNOWN_NAMED], "There is no member of this name.")
-            raise serializers.ValidationError(faults, code="unknown")
+        if isinstance(data, dict) and (unknown := data.keys() - self.fields.keys()):
+            self._refuse(sorted(unknown))
         return super().run_validation(data)
+
+    def _refuse(self, unknown: list[str]) -> None:
+        """Refuse misspelled members, which would be ignored otherwise, and all unknown ones if the schema is strict."""
+        members = {_folded(name): name for name in list(self.fields.keys())}
+        faults = {
+            name: f"The member is named `{members[_folded(name)]}`."
+            if _folded(name) in members
+            else "There is no member of this name."
+            for name in unknown
+            if self.is_strict or _folded(name) in members
+        }
+        if faults:
+            raise serializers.ValidationError(dict(islice(faults.items(), _UNKNOWN_NAMED)), code="unknown")
+
+
+def _folded(name: str) -> str:
+    """Return the name without what camelCase, snake_case and kebab-case differ in."""
+    return name.translate({ord("_"): None, ord("-"): None}).lower()
 
 
 @functools.cache

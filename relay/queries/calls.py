@@ -59,7 +59,10 @@ def registered_owner(profile_address: str) -> User:
     if user is not None:
         require_not_banned(user)
     if user is None or not user.is_active:
-        raise ProfileNotRegistered(f"{profile_address} has never signed in here.", profile=profile_address)
+        raise ProfileNotRegistered(
+            f"{profile_address} has never signed in here. Sign in with the profile once.",
+            profile=profile_address,
+        )
     return user
 
 

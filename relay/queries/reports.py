@@ -61,7 +61,9 @@ def transaction_report(
     state, *columns = db.only_row(_Sql.report, params)
     require_active_state(state)
     if columns[0] is None:
-        raise TransactionNotFound("The signed-in profile has no relay transaction with this hash.")
+        raise TransactionNotFound(
+            "The signed-in profile has no relay transaction with this hash. Send a hash that execute returned to it."
+        )
     return _report_of(*columns)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.confirmation import confirmed
 from gateway.chain.contracts import LSP20_VERIFIED, encode_lsp20_verify_call
 from gateway.chain.errors import NodeUnavailable, UnrecoverableSignature
@@ -45,14 +46,19 @@ def _check_signature(profile_address: str, controller: str, digest: bytes, signa
     _require_trusted_profile(profile_address, state)
     if not state.permissions:
         raise SignatureNotByController(
-            "The recovered key has no permission on the profile.", recovered=controller
+            "The recovered key has no permission on the profile. Sign the message of /api/auth/nonce byte for byte, by "
+            "personal_sign with the key of a controller.",
+            recovered=controller,
         )
     if not state.permissions & Permission.SIGN:
         raise SignPermissionMissing(
             "Grant SIGN to this controller, or use another controller.", controller=controller
         )
     if not state.signature_valid:
-        raise SignatureNotByController("The profile does not accept the signature.", recovered=controller)
+        raise SignatureNotByController(
+            "The profile does not accept the signature. Sign with another controller that has SIGN.",
+            recovered=controller,
+        )
 
 
 # Profiles that a probe of this process has found. The signature check notices later changes.
@@ -81,21 +87,32 @@ def require_profile_code(*, profile_address: str) -> None:
     _seen_profiles.add(profile_address)
 
 
+def _not_deployed() -> ProfileNotDeployed:
+    return ProfileNotDeployed(
+        f"There is no contract at this address on chain {get_chain().id}. Send the address of the profile, not of its "
+        "controller's key, and check the chain."
+    )
+
+
 def _check_code(code: bytes) -> None:
     if not code:
-        raise ProfileNotDeployed("There is no contract at this address on this chain.")
+        raise _not_deployed()
     name = code_name(code)
     if not trusts_any_code() and f"{TrustedImplementation.Kind.PROFILE} {name}" not in trusted_codes():
         raise UntrustedCode(
-            "The address runs code that this service does not trust, or is not a profile.", profileCode=name
+            "The address runs code that this service does not trust. Send the address of the profile, not of its "
+            "key manager; if it is that, ask the operator to trust the code.",
+            profileCode=name,
         )
 
 
 def _require_trusted_profile(profile_address: str, state: ProfileState) -> None:
     if not state.profile_code:
-        raise ProfileNotDeployed("There is no contract at this address on this chain.")
+        raise _not_deployed()
     if state.owner is None:
-        raise UntrustedCode("The contract does not have an owner, so it is not a profile.")
+        raise UntrustedCode(
+            "The contract does not have an owner, so it is not a profile. Send the profile's address."
+        )
     key_manager = get_chain_client().read_key_manager(key_manager=state.owner)
     if key_manager.target != profile_address:
         raise UntrustedCode("The profile's owner is not its own key manager.")

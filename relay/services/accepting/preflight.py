@@ -51,6 +51,8 @@ from users.services.trusted_code import trusts, trusts_any_code
 # A larger part of a block rarely finds room in one.
 _SHARE_OF_BLOCK = 4
 _CLOSED_RETRY_SECONDS = 300
+# Times from this number on are taken as milliseconds: as seconds, it is the year 5138; as milliseconds, 1973.
+MILLISECONDS_FROM = 10**11
 
 
 def check_chain() -> None:
@@ -184,9 +186,11 @@ def check_validity(*, call: RelayCall, now: int, head: Head | None = None) -> No
     chain_time = now if head is None else head.timestamp
     next_block, latest = min(now, chain_time) + get_chain().whole_block_seconds, max(now, chain_time)
     if call.valid_from > next_block:
+        is_milliseconds = call.valid_from >= MILLISECONDS_FROM
         raise RelayCallNotYetValid(
-            f"The call is valid from {call.valid_from}; the next block may have the time {next_block}.",
-            retry_after=call.valid_from - next_block,
+            f"The call is valid from {call.valid_from}; the next block may have the time {next_block}. "
+            + ("Sign seconds, not milliseconds." if is_milliseconds else "Send it again after Retry-After."),
+            retry_after=None if is_milliseconds else call.valid_from - next_block,
             validFrom=call.valid_from,
             serverTime=now,
         )
@@ -194,7 +198,7 @@ def check_validity(*, call: RelayCall, now: int, head: Head | None = None) -> No
         return
     if latest > call.valid_until:
         raise RelayCallExpired(
-            f"The call was valid until {call.valid_until}; the time is {latest}.",
+            f"The call was valid until {call.valid_until}; the time is {latest}. Sign a later end.",
             validUntil=call.valid_until,
             serverTime=now,
         )
@@ -215,10 +219,14 @@ def check_ownership(call: SubmittedCall) -> bool:
     """
     query, state = call.query, call.state
     if not state.key_manager_code_name or state.target is None:
-        raise KeyManagerNotFound(f"{query.key_manager} is not a key manager on chain {get_chain().id}.")
+        raise KeyManagerNotFound(
+            f"{query.key_manager} is not a key manager on chain {get_chain().id}. "
+            f"Send the address that owner() of the profile, {query.profile}, returns there."
+        )
     if state.target != query.profile:
         raise ForeignKeyManager(
-            f"{query.key_manager} controls {state.target}; you are signed in as {query.profile}.",
+            f"{query.key_manager} controls {state.target}; you are signed in as {query.profile}. "
+            "Send the key manager of this profile, or sign in with the other.",
             target=state.target,
         )
     if state.owner != query.key_manager and not (
@@ -261,9 +269,13 @@ def _explain_unknown_signer(*, profile: str, call: RelayCall, controller: str) -
     for (mistake, address), permissions in zip(candidates, permissions_of_each, strict=True):
         if permissions:
             return mistake.refusal(controller=address)
+    hash_ = "0x" + call.digest(get_chain().id).hex()
     return SignerNotController(
-        f"The signature recovers {controller}, which has no permissions on {profile}.",
+        f"The signature recovers {controller}, which has no permissions on {profile}. Sign the hash of this request, "
+        f"{hash_}, with a controller: it is made of chain id, key manager, nonce with its channel, validity timestamps "
+        "and payload.",
         recovered=controller,
+        hash=hash_,
     )
 
 
@@ -328,7 +340,9 @@ def check_own(
         NotYourProfile: the address is another profile's.
     """
     if address != profile_address:
-        detail = f"You are signed in as {profile_address}."
+        detail = (
+            f"You are signed in as {profile_address}. Send this address, or sign in with the other profile."
+        )
         if address in signers():
             detail = f"{address} is the controller that signs. Send the profile's address, {profile_address}."
         raise NotYourProfile(detail, profile=profile_address)

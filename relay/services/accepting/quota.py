@@ -19,7 +19,7 @@ from gateway.chain.signatures import quota_digests, recover_signers
 from relay.errors import QuotaSignatureInvalid, TimestampOutOfWindow
 from relay.queries.calls import rows_of_quota
 from relay.services.accepting.calls import Caller
-from relay.services.accepting.preflight import check_own
+from relay.services.accepting.preflight import MILLISECONDS_FROM, check_own
 from users.errors import SignPermissionMissing
 
 # The value of `resetDate` in the API if no paid period is running.
@@ -28,8 +28,6 @@ NO_RESET = -1
 _HOME_GAS_PRICE_WEI = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
-# Timestamps from this number on are taken as milliseconds: as seconds, it is the year 5138; as milliseconds, 1973.
-_MILLISECONDS_FROM = 10**11
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,9 @@ def check_timestamp(*, timestamp: int, now: datetime) -> None:
     difference = timestamp - clock
     if abs(difference) <= settings.QUOTA_WINDOW_SECONDS:
         return
-    hint = " Send seconds, not milliseconds." if timestamp >= _MILLISECONDS_FROM else ""
+    advice = "Send seconds, not milliseconds." if timestamp >= MILLISECONDS_FROM else "Sign the current time."
     raise TimestampOutOfWindow(
-        f"The timestamp is {difference:+d} s from the service's clock.{hint}",
+        f"The timestamp is {difference:+d} s from the service's clock, serverTime. {advice}",
         serverTime=clock,
     )
 
@@ -155,4 +153,7 @@ def _check_signature(*, address: str, timestamp: int, signature: bytes) -> None:
             raise SignPermissionMissing(
                 f"The controller {controller} lacks SIGN on {address}.", controller=controller
             )
-    raise QuotaSignatureInvalid("The signature recovers no controller of the profile in any accepted form.")
+    raise QuotaSignatureInvalid(
+        "The signature recovers no controller of the profile in any accepted form. Sign keccak256(address ‖ "
+        "uint256(timestamp)) by personal_sign, with a controller that has SIGN."
+    )

@@ -62,7 +62,8 @@ def refusal_of(call: SubmittedCall) -> Exception:
             return RelayNonceTaken(nonce=signed.relay_nonce)
         case "nonce-gap":
             return RelayNonceGap(
-                f"No pending call uses nonce {number} of channel {signed.channel}.",
+                f"No pending call uses nonce {number} of channel {signed.channel}. "
+                "Send the call with this nonce first.",
                 expectedNonce=str(number),
             )
         case "channel-full":

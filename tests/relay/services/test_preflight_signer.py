@@ -35,11 +35,13 @@ def call_with_every_part(services: Services, profile: Profile, channel: int = 7)
 
 
 def test_the_error_of_an_unknown_signer_names_the_recovered_address(
-    user: User, new_call: Callable[..., RelayCall], refused: Refused
+    services: Services, user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     unknown = Account.create()
-    refusal = refused.call(SignerNotController, user, new_call(private_key="0x" + bytes(unknown.key).hex()))
-    assert refusal.members == {"recovered": unknown.address}
+    call = new_call(private_key="0x" + bytes(unknown.key).hex())
+    refusal = refused.call(SignerNotController, user, call)
+    digest = call.digest(services.chain_id)
+    assert refusal.members == {"recovered": unknown.address, "hash": "0x" + digest.hex()}
 
 
 def test_a_controllers_known_mistake_has_its_own_code(

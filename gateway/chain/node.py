@@ -43,6 +43,8 @@ _BACKOFF_SECONDS = 10.0
 _RECENT = 20
 # A node that returned an invalid response leaves the rotation for this long, unless too few others are left.
 _WRONG_SECONDS = 60.0
+# How long a node counts as one of our chain after it said so. Checks ask more often, so that requests rarely have to.
+_SAME_CHAIN_SECONDS = 15.0
 MAX_BATCH = 200
 # After this time, a node that accepted only smaller batches is sent a large one again.
 _LIMIT_SECONDS = 3600.0
@@ -107,6 +109,8 @@ class Node:
         self._failed: deque[bool] = deque(maxlen=_RECENT)
         # Why the node did not respond the last time.
         self._away = ""
+        # Until when the node counts as one of our chain.
+        self._same_chain_until = 0.0
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
@@ -144,7 +148,7 @@ class Node:
 
     def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
         """
-        Return each call's value; with `checked`, the same request also verifies that the node is on our chain.
+        Return each call's value; see `ask`.
 
         Raises:
             NodeFault: the node did not respond to all calls, or not correctly.
@@ -155,12 +159,16 @@ class Node:
         """
         Return each call's value, or the `NodeFault` in place of it, in order.
 
+        The same request verifies that the node is on our chain, with `checked` always, else after no recent response
+        has.
+
         Raises:
-            NodeFault: the node did not respond, or the response is not one to these calls.
+            NodeFault: the node did not respond, is on another chain, or the response is not one to these calls.
         """
         if not calls:
             return []
-        extra = [CHAIN_ID] if checked and self._chain_id is not None else []
+        is_asked = checked or time.monotonic() > self._same_chain_until
+        extra = [CHAIN_ID] if is_asked and self._chain_id is not None else []
         with self._place():
             values = self._in_pieces(calls, extra, self.timeout_seconds)
             short = [place for place, value in enumerate(values) if isinstance(value, SenderShort)]
@@ -205,6 +213,12 @@ class Node:
             values = _all_values(self._in_pieces(calls, [], self.check_seconds))
         self.guard.responded()
         return values
+
+    def is_of_our_chain(self, chain_id: int) -> bool:
+        """Return whether this is our chain's id, which the node has just named as its own; remember it for a while."""
+        is_ours = self._chain_id in (None, chain_id)
+        self._same_chain_until = time.monotonic() + _SAME_CHAIN_SECONDS if is_ours else 0.0
+        return is_ours
 
     def set_fault(self, fault: str) -> None:
         """Take the node out of the rotation for this reason, or put it back if empty; log each change once."""
@@ -306,7 +320,7 @@ class Node:
 
     def _check_chain(self, chain_ids: Sequence[Any]) -> None:
         for chain_id in _all_values(chain_ids):
-            if chain_id != self._chain_id:
+            if not self.is_of_our_chain(chain_id):
                 raise NodeFault(WRONG_CHAIN)
 
     def _exchange(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:

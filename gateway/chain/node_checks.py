@@ -51,7 +51,6 @@ class NodeChecks(threading.Thread):
         """
         Return the node's newest block; None if it does not respond, returns invalid responses, or is of another chain.
         """
-        expected = self._nodes.limits.chain_id
         try:
             chain_id, head = node.check([CHAIN_ID, NEWEST_BLOCK])
         except NodeFault as fault:
@@ -59,7 +58,7 @@ class NodeChecks(threading.Thread):
                 node.note_wrong(fault)
                 node.set_fault(f"invalid response: {fault}")
             return None
-        if expected in (None, chain_id):
+        if node.is_of_our_chain(chain_id):
             newest: Head = head
             return newest
         node.set_fault(WRONG_CHAIN)

@@ -466,6 +466,44 @@ def loop() -> Iterator[Loop]:
     loop.stop()
 
 
+def _is_refused(client: JsonRpcChainClient, name: str) -> bool:
+    try:
+        read = READS[name](client)
+    except NodeUnavailable:
+        return True
+    return name == "send" and [outcome.kind for outcome in read] == [SendKind.UNREACHABLE]
+
+
+# What names the chain, and the probe of the health check, are left out: neither decides about a call.
+@pytest.mark.parametrize("name", [name for name in READS if name not in {"chain id", "code"}])
+def test_a_node_that_denies_the_chain_is_not_believed_whether_or_not_it_was_checked(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = _honest()
+    other.responses["eth_chainId"] = hex(4202)
+    with running(other) as node:
+        assert _is_refused(_client(node), name)
+        assert "eth_chainId" in node.methods
+    with running(_honest()) as node:
+        client = _client(node)
+        client.node_checks().check()
+        assert not _is_refused(client, name)
+        # Some seconds later, another node responds at the URL.
+        node.behave = other
+        for one in client.pool:
+            monkeypatch.setattr(one, "_same_chain_until", 0.0)
+        assert _is_refused(client, name)
+
+
+def test_checks_ask_for_the_chain_so_that_reads_need_not() -> None:
+    with running(_honest()) as node:
+        client = _client(node)
+        client.node_checks().check()
+        node.batches.clear()
+        client.read_relay_states([_query()])
+        assert "eth_chainId" not in node.methods
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_every_mutation_of_a_response_raises_at_most_node_unavailable(loop: Loop, count: int) -> None:
     """With three nodes callers do not notice the one that lies."""

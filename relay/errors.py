@@ -104,13 +104,39 @@ class FirstDeploymentUnknown(DomainError):
 
 class CopyUnsafe(DomainError):
     """
-    The copy would give `controllers` permissions that the home chain no longer gives them, or that nobody has.
+    The copy would belong to first `controllers` that the home chain has removed, or nobody could change it.
 
-    A copy begins with the controllers of the first deployment. One that was removed at home, for example after a theft,
-    would control the copy. Give it its permissions at home again if you trust it; otherwise use no copy.
+    A copy begins with the controllers of the first deployment. Here no other one may remove them in the same
+    transaction, or the chain lacks the contract for it. Give them their permissions at home again if you trust them;
+    otherwise use no copy.
     """
 
     code, title, status = "copy-unsafe", "The copy would belong to removed controllers", 409
+
+
+class CopyNeedsRemoval(DomainError):
+    """
+    The home chain has taken permissions from controllers that the copy would have: their removal must be signed.
+
+    `removal` has each of them with the permissions that it keeps on the copy. One of the `signers` signs `payload` for
+    `keyManagerAddress` on the chain of the copy, as a relay call (LSP-25) with nonce 0 and validity timestamps 0. Send
+    the signature as `removalSignature`. The copy and the removal are one transaction. If a signature was sent, it is
+    another's, or the home chain has changed meanwhile.
+    """
+
+    code, title, status = "copy-needs-removal", "Removed controllers would have the copy", 409
+
+
+class CopyTaken(DomainError):
+    """
+    The copy exists, with controllers that have permissions there that the home chain has taken from them.
+
+    Whoever deploys a copy, it begins with the first controllers. `removal` has those with too many permissions, and
+    which of them they should keep. Send `payload` through `keyManagerAddress` there, as a relay call of a controller
+    that may edit permissions, before the removed ones act. Until then keep nothing on it.
+    """
+
+    code, title, status = "copy-taken", "Removed controllers have the copy", 409
 
 
 class OriginMissing(DomainError):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from signer import deployments
+from signer import deployments, removals
 from signer.contracts import EXECUTE_RELAY_CALL, RELAY_CALL_HEAD
 from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTransaction
 
@@ -100,8 +100,8 @@ def check_relayed(
         if transaction.data or transaction.gas_limit != SELF_TRANSFER_GAS:
             raise PolicyViolation("a self-transfer carries no data and 21,000 gas")
         return Kind.SELF_TRANSFER
-    if transaction.to == deployments.FACTORY:
-        _check_deployment(transaction, deploys)
+    if transaction.to in (deployments.FACTORY, removals.MULTICALL):
+        _check_deployment(_deployment_in(transaction), transaction.gas_limit, deploys)
         return Kind.DEPLOYMENT
     if not _is_execute_relay_call(transaction.data):
         raise PolicyViolation("neither a relay call nor a self-transfer")
@@ -134,14 +134,23 @@ def check_transfer(
     return Kind.TRANSFER
 
 
-def _check_deployment(transaction: UnsignedTransaction, limits: DeploymentLimits) -> None:
-    """Allow the factory to deploy a profile of trusted code that no controller can turn into other code."""
+def _deployment_in(transaction: UnsignedTransaction) -> deployments.Deployment:
+    if transaction.to == removals.MULTICALL:
+        copy = removals.decode(transaction.data)
+        if copy is None or not removals.takes_permissions_alone(copy):
+            raise PolicyViolation("the multicall does nothing but copy a profile and take permissions there")
+        return copy.deployment
     deployment = deployments.decode(transaction.data)
     if deployment is None:
         raise PolicyViolation(
             "the factory deploys nothing but profiles with their key managers, without value"
         )
-    if transaction.gas_limit > limits.max_gas:
+    return deployment
+
+
+def _check_deployment(deployment: deployments.Deployment, gas_limit: int, limits: DeploymentLimits) -> None:
+    """Allow the factory to deploy a profile of trusted code that no controller can turn into other code."""
+    if gas_limit > limits.max_gas:
         raise PolicyViolation("gas limit above the cap of a deployment")
     is_trusted = (
         deployment.profile.lower() in limits.profiles

@@ -23,6 +23,7 @@ from gateway.common import clock
 from gateway.staff import approvals
 from gateway.staff.models import ApprovalRequest
 from relay.models import (
+    COPY_TAKEN,
     DEPLOYED_FIRST,
     HASH_PART,
     OVERTAKEN,
@@ -55,6 +56,8 @@ REASONS = {
     "account-nonce-lost": "The relayer's nonce was used elsewhere",
     OVERTAKEN: "Overtaken by a reopened call",
     DEPLOYED_FIRST: "Somebody else deployed the profile first",
+    COPY_TAKEN: "A copy was deployed first, with removed keys",
+    "copy-taken-charged": "A copy was deployed first, with removed keys; charged",
     "deployment-reverted": "The factory reverted it",
 }
 

@@ -11,8 +11,9 @@ from rest_framework.viewsets import ViewSet
 
 from credits.errors import InsufficientCredits
 from gateway.chain.config import on_chain
-from gateway.chain.errors import ChainUnknown
+from gateway.chain.errors import ChainUnknown, UnrecoverableSignature
 from gateway.chain.lsp23 import MOST_DATA_BYTES, PostDeploymentRefused
+from gateway.chain.signatures import MOST_BYTES
 from gateway.common import clock
 from gateway.common.errors import NotAuthenticated
 from gateway.common.logging import request_id
@@ -46,6 +47,12 @@ class CopyRequestSerializer(BodySerializer):
         allow_null=True,
         help_text="Needed only after 422 `first-deployment-unknown`.",
     )
+    removalSignature = HexField(
+        min_bytes=64,
+        max_bytes=MOST_BYTES,
+        required=False,
+        help_text="Needed only after 409 `copy-needs-removal`.",
+    )
 
 
 class CopySerializer(serializers.Serializer[Any]):
@@ -71,9 +78,9 @@ class CopyViewSet(SessionReadLate, ViewSet):
         tags=["relay"],
         summary="Copy the profile to another chain",
         description="Deploys the signed-in profile on another chain, at the same addresses, for the user's credits. A "
-        "copy begins with the controllers of the first deployment: it is refused if the home chain has taken "
-        "permissions from one of them. Anybody can deploy a copy with the same data; it then belongs to the same "
-        "controllers.",
+        "copy begins with the controllers of the first deployment. If the home chain has taken permissions from one of "
+        "them, the copy takes them in the same transaction, for which another controller signs. Anybody can deploy a "
+        "copy with the same data; it then belongs to the same controllers.",
         auth=_TOKEN,
         request=CopyRequestSerializer,
         responses={
@@ -85,7 +92,10 @@ class CopyViewSet(SessionReadLate, ViewSet):
                 ChainUnknown,
                 PostDeploymentRefused,
                 UntrustedCode,
+                UnrecoverableSignature,
                 errors.CopyAtHome,
+                errors.CopyNeedsRemoval,
+                errors.CopyTaken,
                 errors.CopyUnsafe,
                 errors.FirstDeploymentUnknown,
                 errors.CreationOff,
@@ -117,6 +127,7 @@ class CopyViewSet(SessionReadLate, ViewSet):
             made = copying.copy(
                 caller=Caller(holder.pk, holder.profile_address, holder.session_id),
                 first=first,
+                removal_signature=body.get("removalSignature", b""),
                 now=clock.now(),
                 request_id=request_id() or "",
             )

@@ -12,6 +12,7 @@ from relay.models.attempts import HASH_PART, Attempt, AttemptStatus, LeastTip, U
 from relay.models.calls import (
     ACTIVE_SQL,
     CALLERS_DOING,
+    COPY_TAKEN,
     DEPLOYED_FIRST,
     IN_PROGRESS_SQL,
     OVERTAKEN,
@@ -30,6 +31,7 @@ from relay.models.relayers import GapFiller, Relayer, TopUp, TopUpStatus, Treasu
 from relay.models.worker import FinalBlock, Loss, Quote, WorkerLoop
 
 __all__ = [
+    "COPY_TAKEN",
     "DEPLOYED_FIRST",
     "FUNCTIONS",
     "HASH_PART",

@@ -59,9 +59,13 @@ _UNSUCCESSFUL = (
 # The only failure code for which a cancelled call counts against its caller's limits: the caller caused it.
 PREDECESSOR_FAILED = "predecessor-failed"
 # Failure codes of mined calls that cost nobody but the service: a reopened call took the relay nonce, and somebody else
-# deployed the profile first.
-OVERTAKEN, DEPLOYED_FIRST = "overtaken-by-reopened-call", "deployed-by-somebody-else"
-UNCHARGED = (OVERTAKEN, DEPLOYED_FIRST)
+# deployed the profile first, or its copy with controllers that were to be removed.
+OVERTAKEN, DEPLOYED_FIRST, COPY_TAKEN = (
+    "overtaken-by-reopened-call",
+    "deployed-by-somebody-else",
+    "copy-taken",
+)
+UNCHARGED = (OVERTAKEN, DEPLOYED_FIRST, COPY_TAKEN)
 # An SQL condition on a call (alias `ended`) without effect: its caller caused the end, not staff, a node or a relayer.
 CALLERS_DOING = (
     f"(ended.status <> '{RelayStatus.CANCELLED.value}' OR ended.failure_code = '{PREDECESSOR_FAILED}')"

@@ -1,12 +1,12 @@
 """
 Copy the profile of a signed-in owner to another chain, at the same addresses.
 
-A copy begins with the controllers of the first deployment, whatever the home chain says today. So it is refused while
-one of them has fewer permissions at home than it would get: a removed key could take the copy before a later
-transaction removes it there too.
+A copy begins with the controllers of the first deployment, whatever the home chain says today. If one of them has fewer
+permissions at home than it would get, its permissions are taken in the transaction that deploys the copy: the removed
+key could take the copy before any later transaction.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,18 +18,13 @@ from gateway.chain.lsp6 import Permission
 from gateway.chain.lsp23 import Controller
 from relay.errors import CopyAtHome, CopyUnsafe, FirstDeploymentUnknown
 from relay.models import RelayTransaction
+from relay.services import removing
 from relay.services.accepting import consent, deployments, limits
 from relay.services.accepting.calls import Caller
 from relay.services.accepting.deployments import Order, WantedProfile
-from signer.deployments import (
-    MODULE,
-    RECEIVER_DELEGATES,
-    RELEASES,
-    Addresses,
-    Deployment,
-    addresses_of,
-    decode,
-)
+from relay.services.removing import Removal, first_permissions
+from signer import removals
+from signer.deployments import MODULE, RELEASES, Addresses, Deployment, addresses_of, decode
 from users.models import User
 
 _MAY_CHANGE = Permission.ADDCONTROLLER | Permission.EDITPERMISSIONS
@@ -45,16 +40,25 @@ class FirstDeployment:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A profile on another chain, who controls it, and its deployment; None if it existed there already."""
+    """A profile on another chain, who controls it at first, and its deployment; None if it existed there already."""
 
     addresses: Addresses
     controllers: tuple[Controller, ...]
     relayed: RelayTransaction | None
 
 
-def copy(*, caller: Caller, first: FirstDeployment | None, now: datetime, request_id: str = "") -> Copy:
+def copy(
+    *,
+    caller: Caller,
+    first: FirstDeployment | None,
+    now: datetime,
+    removal_signature: bytes = b"",
+    request_id: str = "",
+) -> Copy:
     """
     Have the caller's profile deployed on the current chain, and charge its account. A repeat returns the same.
+
+    `removal_signature` is that of a first controller over the removal that `CopyNeedsRemoval` names.
 
     Raises:
         CopyAtHome: the current chain is home.
@@ -62,7 +66,10 @@ def copy(*, caller: Caller, first: FirstDeployment | None, now: datetime, reques
         FirstDeploymentUnknown: neither the caller, nor the service, nor the home chain's node knows how the profile
             was deployed.
         PostDeploymentRefused: the data of the first deployment have something that the service does not deploy.
-        CopyUnsafe: the copy would belong to controllers that were removed at home, or nobody could ever change it.
+        CopyUnsafe: nobody could ever change the copy, or no first controller may take it back from removed ones.
+        CopyNeedsRemoval: home has taken permissions from first controllers, and the signature is missing or another's.
+        CopyTaken: the copy exists, and first controllers have there what home has taken from them.
+        UnusableSignature: no address can be recovered from the signature.
         DomainError: the deployment was refused, see `deployments.accept`; nothing is stored.
     """
     if get_chain() is home():
@@ -70,18 +77,21 @@ def copy(*, caller: Caller, first: FirstDeployment | None, now: datetime, reques
     consent.require_session(caller, now=now)
     wanted = _first_of(caller, first)
     with on_home(), limits.share_of_nodes(caller.user_id):
-        confirmed(lambda: _require_safe(wanted))
+        removal = confirmed(lambda: _removal(wanted), refuses=lambda removal: bool(removal.lost))
+    with limits.share_of_nodes(caller.user_id):
+        with_removal = removing.signed(removal, removal_signature) if removal.lost else None
     holds: list[int | None] = []
 
     def keep(_: User, hold_id: int | None) -> None:
         holds.append(hold_id)
 
-    deployments.accept(Order(wanted, now, user_id=caller.user_id, request_id=request_id), store=keep)
+    order = Order(wanted, now, user_id=caller.user_id, request_id=request_id, with_removal=with_removal)
+    deployments.accept(order, store=keep)
     relayed = RelayTransaction.objects.filter(
         user_id=caller.user_id, chain_id=get_chain().id, deploys_profile=True
     ).order_by("-pk")
     is_there = bool(holds) and holds[-1] is None
-    return Copy(wanted.addresses, wanted.new.controllers, None if is_there else relayed.first())
+    return Copy(wanted.addresses, removal.controllers, None if is_there else relayed.first())
 
 
 def _first_of(caller: Caller, first: FirstDeployment | None) -> WantedProfile:
@@ -106,41 +116,33 @@ def _found(caller: Caller) -> Iterator[Deployment]:
         user_id=caller.user_id, deploys_profile=True, status__in=RelayTransaction.EXECUTED
     )
     payload = made.order_by("pk").values_list("payload", flat=True).first()
-    if payload and (ours := decode(bytes(payload))):
-        yield ours
+    if payload:
+        with_removal = removals.decode(bytes(payload))
+        ours = with_removal.deployment if with_removal else decode(bytes(payload))
+        if ours:
+            yield ours
     with on_home(), limits.share_of_nodes(caller.user_id):
         at_home = get_chain_client().read_first_deployment(profile=caller.profile_address)
     if at_home:
         yield at_home
 
 
-def _require_safe(wanted: WantedProfile) -> None:
-    """Compare what the copy gives to each controller with what the home chain gives it now."""
-    client, addresses = get_chain_client(), wanted.addresses
+def _removal(wanted: WantedProfile) -> Removal:
+    """
+    Read the home chain; return what has to be taken from the copy.
+
+    Raises:
+        CopyUnsafe: the profile has another key manager at home, or nobody could change the copy.
+    """
+    client, addresses, given = get_chain_client(), wanted.addresses, first_permissions(wanted)
     profile = client.read_profile(
         profile=addresses.profile, controller=addresses.profile, digest=bytes(32), signature=b""
     )
     if profile.owner != addresses.key_manager:
-        raise _unsafe("At home the profile has another owner than its first key manager.", ())
-    given = {
-        one.address: one.permissions
-        for one in wanted.new.controllers
-        if one.address not in RECEIVER_DELEGATES
-    }
-    now = client.read_permissions(profile=addresses.profile, controllers=list(given))
-    lost = [
-        address
-        for (address, permissions), today in zip(given.items(), now, strict=True)
-        if permissions & ~Permission(today)
-    ]
-    if lost:
-        raise _unsafe(
-            "The home chain has taken permissions from first controllers, which would have them on the copy.",
-            lost,
-        )
+        raise CopyUnsafe("At home the profile has another owner than its first key manager.", controllers=[])
     if not any(permissions & _MAY_CHANGE == _MAY_CHANGE for permissions in given.values()):
-        raise _unsafe("No first controller may change the controllers of the copy.", given)
-
-
-def _unsafe(detail: str, controllers: Iterable[str]) -> CopyUnsafe:
-    return CopyUnsafe(detail, controllers=list(controllers))
+        detail = "No first controller may change the controllers of the copy."
+        raise CopyUnsafe(detail, controllers=list(given))
+    now = client.read_permissions(profile=addresses.profile, controllers=list(given))
+    kept = {address: given[address] & today for address, today in zip(given, now, strict=True)}
+    return Removal(wanted, kept)

@@ -12,7 +12,11 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from credit_relay_client import Call, Relay, RelayProblem, ServiceUnreachable, connect, encode_calls
-from credit_relay_client.schema import FirstDeploymentRequest, TopUpTermsRequest
+from credit_relay_client.schema import Controller, FirstDeploymentRequest, TopUpTermsRequest
+from gateway.chain.lsp6 import permissions_key
+from gateway.chain.lsp25 import relay_digest
+from gateway.chain.signatures import recover_address
+from signer.removals import payload_of
 from tests.clients.fake_service import (
     BUSY,
     BUY,
@@ -28,6 +32,7 @@ from tests.clients.fake_service import (
     Reply,
     problem,
 )
+from tests.fakes.profiles import random_address
 
 
 @pytest.fixture
@@ -298,6 +303,35 @@ def test_a_copy_is_requested_with_the_data_of_the_first_deployment_if_they_are_g
     relay.copy_profile(PROFILE, 8453, first)
 
     assert service.bodies(path) == [{"chainId": 8453}, {"chainId": 8453, "firstDeployment": first}]
+
+
+def test_a_removal_that_the_user_has_seen_is_signed_and_sent_with_the_copy(
+    service: FakeService, relay: Relay
+) -> None:
+    path = "/api/relay/copyProfile"
+    made = {"universalProfileAddress": PROFILE, "chainId": 8453, "transactionHash": None}
+    removal: list[Controller] = [
+        {"address": random_address(), "permissions": "0x" + "00" * 32},
+        {"address": random_address(), "permissions": f"0x{0x800:064x}"},
+    ]
+    key_manager = random_address()
+    needed = problem(409, "copy-needs-removal", removal=removal, keyManagerAddress=key_manager)
+    service.replies[path] = [needed, needed, (200, made)]
+    with pytest.raises(RelayProblem, match="copy-needs-removal") as refusal:
+        relay.copy_profile(PROFILE, 8453)
+
+    assert relay.copy_profile(PROFILE, 8453, removal=refusal.value.members["removal"]) == made
+
+    words = (
+        (permissions_key(removal[0]["address"]), b""),
+        (permissions_key(removal[1]["address"]), (0x800).to_bytes(32, "big")),
+    )
+    digest = relay_digest(
+        chain_id=8453, key_manager=key_manager, relay_nonce=0, validity=0, payload=payload_of(words)
+    )
+    signature = service.bodies(path)[-1]["removalSignature"]
+    assert recover_address(digest, bytes.fromhex(signature[2:])) == relay.signer.address
+    assert service.bodies(path)[:2] == [{"chainId": 8453}] * 2
 
 
 def test_packs_and_top_up_are_read_and_top_up_is_set(service: FakeService, relay: Relay) -> None:

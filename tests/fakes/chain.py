@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from eth_abi.abi import encode
 from rlp.exceptions import RLPException
 
 from gateway.chain.contracts import OWNER
@@ -32,7 +33,7 @@ from gateway.chain.types import (
     SentTransaction,
     Trial,
 )
-from signer import deployments
+from signer import deployments, removals
 from signer.contracts import code_name
 from signer.deployments import Deployment
 from tests.fakes import lukso
@@ -129,6 +130,8 @@ class FakeChain(FakeWorld):
             if not wanted or wanted.profile in self._state.profiles:
                 return b""
             return b"".join(bytes.fromhex(address[2:]).rjust(32, b"\0") for address in wanted)
+        if contract == removals.MULTICALL:
+            return self._read_copy_with_removal(calldata)
         if contract in self._state.profiles and calldata == OWNER:
             return bytes.fromhex(self._state.profiles[contract].owner[2:]).rjust(32, b"\0")
         return b""
@@ -143,6 +146,10 @@ class FakeChain(FakeWorld):
             if not self.read_view(contract=key_manager, calldata=calldata) or gas_cap < self.gas.deployment:
                 raise CallReverted(b"")
             return self.gas.deployment
+        if key_manager == removals.MULTICALL:
+            if not self._read_copy_with_removal(calldata) or gas_cap < self.gas.copy_with_removal:
+                raise CallReverted(b"")
+            return self.gas.copy_with_removal
         with self._lock:
             reverted, signer, call = self._run(copy.deepcopy(self._state), key_manager, calldata)
             if reverted is not None or call is None or gas_cap < self.gas.estimate:
@@ -255,6 +262,16 @@ class FakeChain(FakeWorld):
 
     def doubt(self, names: Collection[str]) -> None:
         raise AssertionError(f"a single node cannot be contradicted: {names}")
+
+    def _read_copy_with_removal(self, calldata: bytes) -> bytes:
+        """Return what Multicall3 would return now; empty if it reverts."""
+        with self._lock:
+            is_copied = self._copy_with_removal(copy.deepcopy(self._state), calldata)
+        wanted = removals.decode(calldata)
+        if wanted is None or not is_copied:
+            return b""
+        deployed = encode(["address", "address"], deployments.addresses_of(wanted.deployment))
+        return bytes(encode(["(bool,bytes)[]"], [[(True, deployed), (True, encode(["bytes"], [b""]))]]))
 
     def _relay_state(self, query: RelayQuery) -> RelayState:
         account = self._state.profiles.get(query.profile)

@@ -17,10 +17,12 @@ from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signatures import recover_address
 from gateway.common.fields import checksum
 from signer.contracts import proxy_code
+from signer.deployments import PERMISSIONS_PREFIX
 from tests.fakes.profiles import EXECUTE, SET_DATA
 
 _OWNERSHIP = {bytes.fromhex(selector) for selector in ("f2fde38b", "79ba5097", "715018a6")}
-_BATCHES = {bytes.fromhex("97902421"): Permission.SETDATA, bytes.fromhex("31858452"): Permission.CALL}
+_SET_DATA_BATCH = bytes.fromhex("97902421")
+_BATCHES = {_SET_DATA_BATCH: Permission.SETDATA, bytes.fromhex("31858452"): Permission.CALL}
 _SUPER = {
     Permission.TRANSFERVALUE: Permission.SUPER_TRANSFERVALUE,
     Permission.CALL: Permission.SUPER_CALL,
@@ -140,6 +142,11 @@ def execute(
     if payload[:4] == SET_DATA:
         key, value = decode(["bytes32", "bytes"], payload[4:])
         profile.data[key] = value
+    if payload[:4] == _SET_DATA_BATCH:
+        for key, value in zip(*decode(["bytes32[]", "bytes[]"], payload[4:]), strict=True):
+            profile.data[key] = value
+            if key.startswith(PERMISSIONS_PREFIX):
+                profile.permissions[checksum("0x" + key[-20:].hex())] = int.from_bytes(value, "big")
     if payload[:4] != EXECUTE:
         return None, None
     _, to, wei, _ = decode(["uint256", "address", "uint256", "bytes"], payload[4:])

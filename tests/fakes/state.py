@@ -21,6 +21,7 @@ class GasTable:
     follower_margin: int = 20_000
     self_transfer: int = 21_000
     deployment: int = 460_000
+    copy_with_removal: int = 540_000
 
 
 @dataclass

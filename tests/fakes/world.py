@@ -6,11 +6,12 @@ import threading
 import time
 from dataclasses import replace
 
-from gateway.chain.contracts import decode_execute_relay_call
+from devstack.world.canonical import MULTICALL_CODE
+from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import ExternalExecution, Head, Receipt
 from gateway.common.fields import checksum
-from signer import deployments
+from signer import deployments, removals
 from tests.fakes import lukso
 from tests.fakes.lukso import KeyManagerContract, ProfileContract
 from tests.fakes.pool import Pool, Transaction
@@ -30,6 +31,7 @@ class FakeWorld:
         self.universal_profile, self.key_manager = random_address(), random_address()
         # The code at addresses without a profile or a key manager; that of implementations is random, as they are.
         self.codes = {
+            removals.MULTICALL: bytes.fromhex(MULTICALL_CODE[2:]),
             self.universal_profile: secrets.token_bytes(64),
             self.key_manager: secrets.token_bytes(64),
         }
@@ -68,13 +70,14 @@ class FakeWorld:
     def create_copy(self, profile: str, key_manager: str, permissions: dict[str, int]) -> None:
         """Make a profile and its key manager at the addresses that they have on another chain."""
         with self._lock:
-            self._state.profiles[profile] = ProfileContract(
-                lukso.proxy_of(self.universal_profile), key_manager, permissions=permissions
-            )
-            self._state.key_managers[key_manager] = KeyManagerContract(
-                lukso.proxy_of(self.key_manager), target=profile
-            )
-            self._state.account(profile).balance_wei = ETHER
+            self._create_copy(self._state, profile, key_manager, permissions)
+
+    def _create_copy(self, state: State, profile: str, key_manager: str, permissions: dict[str, int]) -> None:
+        state.profiles[profile] = ProfileContract(
+            lukso.proxy_of(self.universal_profile), key_manager, permissions=permissions
+        )
+        state.key_managers[key_manager] = KeyManagerContract(lukso.proxy_of(self.key_manager), target=profile)
+        state.account(profile).balance_wei = ETHER
 
     def deploy_stray_key_manager(self, profile_address: str) -> str:
         """Make a key manager of trusted code whose target is a profile that it does not own."""
@@ -182,9 +185,8 @@ class FakeWorld:
         )
 
     def _perform(self, block: Block, transaction: Transaction) -> tuple[bool, int]:
-        if transaction.to == deployments.FACTORY:
-            is_deployed = self._deploy(transaction.data)
-            return is_deployed, self.gas.deployment if is_deployed else transaction.gas_limit
+        if transaction.to in (deployments.FACTORY, removals.MULTICALL):
+            return self._perform_deployment(transaction)
         if transaction.to not in self._state.key_managers:
             return True, self.gas.self_transfer
         if transaction.gas_limit < self.gas.needed:
@@ -206,13 +208,21 @@ class FakeWorld:
         block.executions.append((transaction.to, signer, execution))
         return True, gas_used
 
-    def _deploy(self, calldata: bytes) -> bool:
+    def _perform_deployment(self, transaction: Transaction) -> tuple[bool, int]:
+        attempt, calldata = copy.deepcopy(self._state), transaction.data
+        is_plain = transaction.to == deployments.FACTORY
+        if not (self._deploy if is_plain else self._copy_with_removal)(attempt, calldata):
+            return False, transaction.gas_limit
+        self._state = attempt
+        return True, self.gas.deployment if is_plain else self.gas.copy_with_removal
+
+    def _deploy(self, state: State, calldata: bytes) -> bool:
         """Deploy a profile as LSP-23's factory does; return False if it reverts, as where the profile exists."""
         deployment = deployments.decode(calldata)
         if deployment is None:
             return False
         profile, key_manager = deployments.addresses_of(deployment)
-        if profile in self._state.profiles:
+        if profile in state.profiles:
             return False
         entries = deployments.decode_entries(deployment.module_data) or []
         permissions = {
@@ -220,8 +230,19 @@ class FakeWorld:
             for key, value in entries
             if key.startswith(deployments.PERMISSIONS_PREFIX)
         }
-        self.create_copy(profile, key_manager, permissions)
+        self._create_copy(state, profile, key_manager, permissions)
         return True
+
+    def _copy_with_removal(self, state: State, calldata: bytes) -> bool:
+        """Deploy a copy and execute its removal, as Multicall3 does; return False if it reverts."""
+        wanted = removals.decode(calldata)
+        if wanted is None or not self._deploy(state, deployments.encode(wanted.deployment)):
+            return False
+        relay_call = encode_execute_relay_call(
+            signature=wanted.signature, nonce=0, validity=0, payload=removals.payload_of(wanted.removal)
+        )
+        key_manager = deployments.addresses_of(wanted.deployment).key_manager
+        return self._run(state, key_manager, relay_call)[0] is None
 
     def _run(
         self, state: State, key_manager: str, calldata: bytes

@@ -32,7 +32,7 @@ class ForeignChain(FakeChain):
         # Trusted code is named by the addresses of its implementations, which are equal on all chains.
         self.universal_profile = services.world.implementations.universal_profile
         self.key_manager = services.world.implementations.key_manager
-        self.codes = {address: self._code_at_home(address) for address in self._implementations()}
+        self.codes |= {address: self._code_at_home(address) for address in self._implementations()}
 
     def copy(self, profile: Profile, **permissions: int) -> None:
         """Deploy a profile of home here: at its addresses, with the controllers of its first deployment."""

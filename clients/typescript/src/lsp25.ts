@@ -1,5 +1,6 @@
 /** What controllers sign: the payload of a call, its LSP-25 hash, and the message of a quota request. */
 import { keccak_256 } from "@noble/hashes/sha3.js";
+import type { Controller } from "./schema.ts";
 
 export type Hex = `0x${string}`;
 
@@ -24,6 +25,8 @@ export interface RelayCall {
 }
 
 const LSP25_VERSION = 25n;
+/** AddressPermissions:Permissions:<address> of LSP-6. */
+const PERMISSIONS = "0x4b80742de2bf82acb3630000";
 const OPERATION_CALL = 0n;
 const OFFSET_OF_BYTES = 128n;
 
@@ -78,6 +81,23 @@ function encodeExecuteBatch(calls: readonly Call[]): Hex {
   ];
   const head = members.map((_, index) => word(OFFSET_OF_BYTES + sizeOf(join(members.slice(0, index)))));
   return join([selector("executeBatch(uint256[],address[],uint256[],bytes[])"), ...head, ...members]);
+}
+
+/** The payload that leaves each controller exactly these permissions; without any it is removed. */
+export function encodeRemoval(removal: readonly Controller[]): Hex {
+  const keys = removal.map(({ address: value }, index) =>
+    join([PERMISSIONS, address(value, `removal[${index}].address`)]),
+  );
+  const values = removal.map(({ permissions }) =>
+    tail(BigInt(permissions) ? word(BigInt(permissions)) : "0x"),
+  );
+  const count = word(BigInt(removal.length));
+  const offsets = values.map((_, index) =>
+    word(32n * BigInt(removal.length) + sizeOf(join(values.slice(0, index)))),
+  );
+  const head = [word(64n), word(96n + sizeOf(join(keys)))];
+  const arrays = [count, ...keys, count, ...offsets, ...values];
+  return join([selector("setDataBatch(bytes32[],bytes[])"), ...head, ...arrays]);
 }
 
 /** The 32 bytes to sign with `personal_sign` for a quota request. */

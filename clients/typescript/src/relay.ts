@@ -3,11 +3,12 @@ import { ChainReader } from "./chain.ts";
 import type { Node } from "./chain.ts";
 import { Http, RelayProblem, sleep } from "./http.ts";
 import type { RequestParts } from "./http.ts";
-import { encodeCalls, quotaMessage } from "./lsp25.ts";
+import { encodeCalls, encodeRemoval, quotaMessage, relayCallHash } from "./lsp25.ts";
 import { ProviderRoute, SignerRoute } from "./routes.ts";
 import type { Draft, Route, Work } from "./routes.ts";
 import type {
   CheckInResult,
+  Controller,
   Copy,
   Dashboard,
   DatedEarning,
@@ -26,6 +27,7 @@ import type {
 } from "./schema.ts";
 import { MemoryStorage, Session } from "./session.ts";
 import type { Service, TokenStorage } from "./session.ts";
+import { text } from "./signers.ts";
 import type { Eip1193Provider, Signer } from "./signers.ts";
 import type { Answer, Body, MethodOf, QueryOf } from "./typing.ts";
 
@@ -202,10 +204,27 @@ export class Relay {
    * A copy begins with the controllers of the first deployment. `firstDeployment` has its salt and data, which the
    * service knows only of profiles that it created. Without a `transactionHash` the copy existed already; otherwise
    * follow it with `transaction`.
+   *
+   * If the home chain has removed one of them, the problem `copy-needs-removal` has a member `removal`. Show it to the
+   * user, then pass it here: it is signed, and executed in the transaction of the copy.
    */
-  copyProfile(profile: string, chainId: number, firstDeployment?: FirstDeploymentRequest): Promise<Copy> {
+  async copyProfile(
+    profile: string,
+    chainId: number,
+    firstDeployment?: FirstDeploymentRequest,
+    removal?: readonly Controller[],
+  ): Promise<Copy> {
     const body = { chainId, ...(firstDeployment && { firstDeployment }) };
-    return this.request(profile, "post", "/api/relay/copyProfile", { body });
+    const path = "/api/relay/copyProfile";
+    try {
+      return await this.request(profile, "post", path, { body });
+    } catch (error) {
+      if (!removal || !(error instanceof RelayProblem && error.code === "copy-needs-removal")) throw error;
+      const keyManager = text(error.members["keyManagerAddress"]);
+      const call = { chainId: BigInt(chainId), keyManager, nonce: 0n, payload: encodeRemoval(removal) };
+      const removalSignature = await this.route.signHash(relayCallHash(call));
+      return this.request(profile, "post", path, { body: { ...body, removalSignature } });
+    }
   }
 
   /** The available credits; the wallet signs a timestamp. */

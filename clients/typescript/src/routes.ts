@@ -1,7 +1,7 @@
 /** Two ways to submit a relay call: with a local key, or through the wallet behind a provider. */
 import type { ChainReader } from "./chain.ts";
 import { relayCallHash } from "./lsp25.ts";
-import type { Call } from "./lsp25.ts";
+import type { Call, Hex } from "./lsp25.ts";
 import type { Prepared, TransactionHash } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { personalSign, text } from "./signers.ts";
@@ -16,6 +16,8 @@ export interface Route {
   /** The signing controller; undefined if the wallet chooses it. */
   readonly controller: string | undefined;
   signMessage(profile: string, message: string | Uint8Array): Promise<string>;
+  /** The signature over the hash of a relay call. */
+  signHash(hash: Hex): Promise<string>;
   send(draft: Draft): Promise<string>;
 }
 
@@ -45,6 +47,10 @@ export class SignerRoute implements Route {
 
   signMessage(_profile: string, message: string | Uint8Array): Promise<string> {
     return this.signer.signMessage(message);
+  }
+
+  signHash(hash: Hex): Promise<string> {
+    return this.signer.signHash(hash);
   }
 
   async send(draft: Draft): Promise<string> {
@@ -103,6 +109,10 @@ export class ProviderRoute implements Route {
 
   signMessage(profile: string, message: string | Uint8Array): Promise<string> {
     return personalSign(this.provider, profile, message);
+  }
+
+  signHash(): Promise<string> {
+    return Promise.reject(new Error("A wallet behind a provider signs only the calls that it sends itself."));
   }
 
   async send({ session: { profile }, work, payload }: Draft): Promise<string> {

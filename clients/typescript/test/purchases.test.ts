@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect, RelayProblem } from "../src/index.ts";
-import { FakeService, PROFILE, URL, problem, signer } from "./service.ts";
+import { Interface, Wallet } from "ethers";
+import { connect, ethersSigner, RelayProblem, relayCallHash } from "../src/index.ts";
+import { FakeService, KEY_MANAGER, PROFILE, URL, problem, signer } from "./service.ts";
 
 const BUY = "/api/payments/purchaseCredits";
 const TOP_UP = "/api/payments/topUp";
@@ -106,4 +107,36 @@ test("a copy is requested with the data of the first deployment, if they are giv
     sent(service, path).map(([, body]) => body),
     [{ chainId: 8453 }, { chainId: 8453, firstDeployment: first }],
   );
+});
+
+test("a removal that the user has seen is signed and sent with the copy", async () => {
+  const path = "/api/relay/copyProfile";
+  const made = { universalProfileAddress: PROFILE, chainId: 8453, transactionHash: null };
+  const removal = [
+    { address: KEY_MANAGER, permissions: `0x${"00".repeat(32)}` },
+    { address: PROFILE, permissions: `0x${"800".padStart(64, "0")}` },
+  ];
+  const needed = problem(409, "copy-needs-removal", { removal, keyManagerAddress: KEY_MANAGER });
+  const service = new FakeService().next(
+    path,
+    () => needed,
+    () => needed,
+    () => [200, made],
+  );
+  const wallet = ethersSigner(Wallet.createRandom());
+  const relay = await connect({ url: URL, signer: wallet, fetch: service.fetch });
+
+  await assert.rejects(relay.copyProfile(PROFILE, 8453), { code: "copy-needs-removal" });
+  assert.deepEqual(await relay.copyProfile(PROFILE, 8453, undefined, removal), made);
+
+  const bodies = sent(service, path).map(([, body]) => body as Record<string, string>);
+  const payload = new Interface(["function setDataBatch(bytes32[],bytes[])"]).encodeFunctionData(
+    "setDataBatch",
+    [
+      removal.map(({ address }) => `0x4b80742de2bf82acb3630000${address.slice(2)}`),
+      ["0x", removal[1]?.permissions],
+    ],
+  );
+  const hash = relayCallHash({ chainId: 8453n, keyManager: KEY_MANAGER, nonce: 0n, payload });
+  assert.equal(bodies[2]?.["removalSignature"], await wallet.signHash(hash));
 });

@@ -339,6 +339,7 @@ var keccak_256 = /* @__PURE__ */ genKeccak(1, 136, 32);
 
 // clients/typescript/src/lsp25.ts
 var LSP25_VERSION = 25n;
+var PERMISSIONS = "0x4b80742de2bf82acb3630000";
 var OPERATION_CALL = 0n;
 var OFFSET_OF_BYTES = 128n;
 function relayCallHash(call) {
@@ -380,6 +381,21 @@ function encodeExecuteBatch(calls) {
   ];
   const head = members.map((_, index) => word(OFFSET_OF_BYTES + sizeOf(join(members.slice(0, index)))));
   return join([selector("executeBatch(uint256[],address[],uint256[],bytes[])"), ...head, ...members]);
+}
+function encodeRemoval(removal) {
+  const keys = removal.map(
+    ({ address: value }, index) => join([PERMISSIONS, address(value, `removal[${index}].address`)])
+  );
+  const values = removal.map(
+    ({ permissions }) => tail(BigInt(permissions) ? word(BigInt(permissions)) : "0x")
+  );
+  const count = word(BigInt(removal.length));
+  const offsets = values.map(
+    (_, index) => word(32n * BigInt(removal.length) + sizeOf(join(values.slice(0, index))))
+  );
+  const head = [word(64n), word(96n + sizeOf(join(keys)))];
+  const arrays = [count, ...keys, count, ...offsets, ...values];
+  return join([selector("setDataBatch(bytes32[],bytes[])"), ...head, ...arrays]);
 }
 function quotaMessage(profile, timestamp) {
   return bytes(keccak256(join([address(profile, "profile"), word(BigInt(timestamp))])));
@@ -625,6 +641,9 @@ var SignerRoute = class {
   signMessage(_profile, message) {
     return this.signer.signMessage(message);
   }
+  signHash(hash) {
+    return this.signer.signHash(hash);
+  }
   async send(draft) {
     const { session, payload, validityTimestamps, prepared, sponsorVoucher } = draft;
     const { keyManagerAddress, transaction } = prepared;
@@ -673,6 +692,9 @@ var ProviderRoute = class _ProviderRoute {
   }
   signMessage(profile, message) {
     return personalSign(this.provider, profile, message);
+  }
+  signHash() {
+    return Promise.reject(new Error("A wallet behind a provider signs only the calls that it sends itself."));
   }
   async send({ session: { profile }, work, payload }) {
     const { to, value = 0n, data = "0x" } = "to" in work ? work : { to: profile, data: payload };
@@ -903,10 +925,22 @@ var Relay = class {
    * A copy begins with the controllers of the first deployment. `firstDeployment` has its salt and data, which the
    * service knows only of profiles that it created. Without a `transactionHash` the copy existed already; otherwise
    * follow it with `transaction`.
+   *
+   * If the home chain has removed one of them, the problem `copy-needs-removal` has a member `removal`. Show it to the
+   * user, then pass it here: it is signed, and executed in the transaction of the copy.
    */
-  copyProfile(profile, chainId, firstDeployment) {
+  async copyProfile(profile, chainId, firstDeployment, removal) {
     const body = { chainId, ...firstDeployment && { firstDeployment } };
-    return this.request(profile, "post", "/api/relay/copyProfile", { body });
+    const path = "/api/relay/copyProfile";
+    try {
+      return await this.request(profile, "post", path, { body });
+    } catch (error) {
+      if (!removal || !(error instanceof RelayProblem && error.code === "copy-needs-removal")) throw error;
+      const keyManager = text(error.members["keyManagerAddress"]);
+      const call = { chainId: BigInt(chainId), keyManager, nonce: 0n, payload: encodeRemoval(removal) };
+      const removalSignature = await this.route.signHash(relayCallHash(call));
+      return this.request(profile, "post", path, { body: { ...body, removalSignature } });
+    }
   }
   /** The available credits; the wallet signs a timestamp. */
   async quota(profile) {

@@ -58,6 +58,12 @@ export const FAILURES = {
   "deployed-by-somebody-else": t(
     "Somebody else deployed exactly this profile first. It exists and is yours.",
   ),
+  "copy-taken": t(
+    "Somebody else deployed the copy first, and a removed key can act there. Ask your wallet to remove it.",
+  ),
+  "copy-taken-charged": t(
+    "Somebody else deployed the copy first, and a removed key can act there. Ask your wallet to remove it.",
+  ),
   "deployment-reverted": t("The profile could not be deployed. Ask who created it for you."),
   "relay-nonce-refused": t("Another call of yours took its place first. Send it again."),
   "relay-call-not-yet-valid": t("Your wallet allowed the call only from a later time. Send it again then."),

@@ -30,7 +30,9 @@ from relay.queries.calls import CallKey, Identity, active_transaction, rows_of_c
 from relay.services.accepting import acceptance, preflight, submission, unsigned
 from relay.services.accepting.calls import Approval, Caller, Gas, Step, SubmittedCall
 from relay.services.accepting.contention import locked
+from signer import removals
 from signer.deployments import FACTORY, MODULE, RELEASES, Addresses, Deployment, encode
+from signer.removals import CopyWithRemoval
 from sponsors.queries import offers_for
 from sponsors.services import refusals
 from sponsors.services.paying import SponsorChoice
@@ -62,7 +64,8 @@ class Order:
     """
     A profile to deploy on the current chain, and who pays: a sponsor, or the profile's user.
 
-    Without `user_id`, the account is opened with the deployment.
+    Without `user_id`, the account is opened with the deployment. `with_removal` is the copy of a profile from which
+    controllers are removed in the same transaction.
     """
 
     wanted: WantedProfile
@@ -70,16 +73,21 @@ class Order:
     sponsor: SponsorChoice | None = None
     user_id: int | None = None
     request_id: str = ""
+    with_removal: CopyWithRemoval | None = None
 
     def call(self) -> SubmittedCall:
         """Return the deployment as a call that is to be accepted."""
-        profile, calldata = self.wanted.addresses.profile, encode(self.wanted.new.deployment)
+        profile, deploying = self.wanted.addresses.profile, encode(self.wanted.new.deployment)
+        target, calldata = FACTORY, deploying
+        if self.with_removal is not None:
+            target, calldata = removals.MULTICALL, removals.encode(self.with_removal)
         user_id = self.user_id or _user_of(profile)
-        # The chain is a part of the digest, because the digest is a part of the hold's key.
-        digest = keccak(get_chain().id.to_bytes(_WORD, "big") + calldata)
+        # The chain is a part of the digest, because the digest is a part of the hold's key. The removal is none: of a
+        # profile there is one copy.
+        digest = keccak(get_chain().id.to_bytes(_WORD, "big") + deploying)
         call = SubmittedCall(
             Caller(user_id or _NOBODY, profile),
-            RelayCall(FACTORY, calldata, b"", relay_nonce=0, validity=0),
+            RelayCall(target, calldata, b"", relay_nonce=0, validity=0),
             Identity("0x" + digest.hex(), profile),
             self.now,
             sponsor=self.sponsor,
@@ -88,7 +96,7 @@ class Order:
         )
         call.query = RelayQuery(
             profile=profile,
-            key_manager=FACTORY,
+            key_manager=target,
             controller=profile,
             channel=0,
             sender=get_signer().addresses()[0],
@@ -141,7 +149,9 @@ def _deploy(order: Order, store: Store) -> None:
 
 def _repeats(call: SubmittedCall, store: Store) -> bool:
     """Read the rows; return whether the deployment was accepted before. Then store the request for it, too."""
-    (call.rows,) = rows_of_calls([CallKey(call.identity, FACTORY, call.caller.user_id, None, call.now)])
+    (call.rows,) = rows_of_calls(
+        [CallKey(call.identity, call.query.key_manager, call.caller.user_id, None, call.now)]
+    )
     if call.caller.user_id != _NOBODY:
         require_active_state(call.rows.session_state)
     if get_signer().is_remote and unsigned.finish_equal(call):
@@ -186,15 +196,21 @@ def _simulate(call: SubmittedCall, wanted: WantedProfile) -> None:
     of_calls = preflight.maximum_gas(is_trusted=True, head=head)
     maximum: int = min(settings.RELAY_DEPLOYMENT_MAX_GAS, of_calls)
     try:
-        returned = client.read_view(contract=FACTORY, calldata=call.query.calldata, gas=maximum)
+        returned = client.read_view(
+            contract=call.query.key_manager, calldata=call.query.calldata, gas=maximum
+        )
         gas = client.simulate_relay_call(
-            sender=call.query.sender, key_manager=FACTORY, calldata=call.query.calldata, gas_cap=maximum
+            sender=call.query.sender,
+            key_manager=call.query.key_manager,
+            calldata=call.query.calldata,
+            gas_cap=maximum,
         )
     except CallReverted as reverted:
         raise DeploymentRefused(
-            f"The factory refuses the deployment, or it needs more than {maximum} gas.", maximum=maximum
+            f"The chain refuses the deployment, or it needs more than {maximum} gas.", maximum=maximum
         ) from reverted
-    if _addresses_in(returned) != wanted.addresses:
+    is_multicall = call.query.key_manager == removals.MULTICALL
+    if (removals.deployed_addresses if is_multicall else _addresses_in)(returned) != wanted.addresses:
         detail = "The contract at the factory's address is not the factory."
         raise DeploymentRefused(detail, maximum=maximum)
     limit = gas_limit_for(estimate=gas, maximum=maximum)

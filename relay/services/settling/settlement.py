@@ -28,11 +28,13 @@ from gateway.common.statements import Statements
 from gateway.common.tasks import isolated
 from gateway.web import tracing
 from relay.errors import KeyManagerNotOwner
-from relay.models import DEPLOYED_FIRST, OVERTAKEN, SQL, Attempt, Loss, RelayTransaction
+from relay.models import COPY_TAKEN, DEPLOYED_FIRST, OVERTAKEN, SQL, Attempt, Loss, RelayTransaction
 from relay.pricing import credits_of
+from relay.services import removing
 from relay.services.fleet import losses
 from relay.services.settling import reorganisations, traces
 from rewards.services import cashback
+from signer import removals
 from sponsors.services import first_credits, holding
 
 logger = logging.getLogger(__name__)
@@ -145,8 +147,9 @@ def _outcome_of_deployment(
     """
     Return the outcome of a deployment that reverted.
 
-    If somebody else deployed exactly this profile first, the sponsor has what it asked for. The service bears the gas,
-    within a part of its loss budget, because the sponsor could not prevent it.
+    If somebody else deployed exactly this profile first, the payer has what it asked for, unless controllers were to
+    be removed from it. The service bears the gas, within a part of its loss budget, because the payer could not prevent
+    it.
     """
     profile = get_chain_client().read_profile(
         profile=transaction.profile_address,
@@ -157,7 +160,17 @@ def _outcome_of_deployment(
     if not profile.profile_code:
         return Outcome(_Status.FAILED, cost, "deployment-reverted", "The factory reverted the deployment.")
     detail = "Somebody else deployed exactly this profile first."
-    if _bear(transaction, receipt.cost_wei, now):
+    with_removal = removals.decode(bytes(transaction.payload))
+    is_taken = with_removal and not removing.holds(transaction.profile_address, with_removal.removal)
+    is_borne = _bear(transaction, receipt.cost_wei, now)
+    if is_taken:
+        detail += (
+            " Controllers that the home chain has removed act there: send their removal as a relay call."
+        )
+        if is_borne:
+            return Outcome(_Status.FAILED, 0, COPY_TAKEN, detail)
+        return Outcome(_Status.FAILED, cost, "copy-taken-charged", detail)
+    if is_borne:
         return Outcome(_Status.EXECUTED_EXTERNALLY, 0, DEPLOYED_FIRST, detail)
     return Outcome(_Status.EXECUTED_EXTERNALLY, cost, "executed-externally", detail)
 

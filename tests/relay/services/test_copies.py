@@ -15,11 +15,9 @@ from credits.models import EntrySource
 from credits.queries import balance_of
 from credits.services import entries
 from devstack.services.stack import Services
-from devstack.world.abi import calldata
 from gateway.chain import lsp23
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.config import on_chain
-from gateway.chain.lsp6 import Permission, permissions_key
 from gateway.chain.lsp23 import PostDeploymentRefused
 from gateway.chain.types import ProfileState
 from relay.errors import CopyAtHome, CopyUnsafe, FirstDeploymentUnknown
@@ -33,12 +31,10 @@ from tests.factories import random_address
 from tests.relay import copies
 from tests.relay.conftest import Refused, Settle
 from tests.relay.copies import Own, a_deployment, sent
-from tests.relay.creating import a_key, a_request, address_of, create, for_profiles, profile_of
-from tests.relay.signing import sign_call
-from tests.relay.sponsoring import execute_sponsored
+from tests.relay.creating import a_key, address_of, create, for_profiles
 from tests.relay.two_chains import ForeignChain, foreign_chain
 from tests.relay.workers import broadcast_all, track
-from tests.sponsors.sponsorships import make_policy, make_sponsor
+from tests.sponsors.sponsorships import make_sponsor
 from tests.threads import at_once
 from users.errors import UntrustedCode
 from users.models import TrustedImplementation, User
@@ -184,36 +180,6 @@ def test_home_gets_no_copy(own: Own, refused: Refused) -> None:
         copying.copy(
             caller=Caller(user.pk, str(user.profile_address)), first=sent(deployment), now=timezone.now()
         )
-
-
-def test_a_profile_whose_first_controller_was_removed_or_weakened_at_home_is_not_copied(
-    relayers: object,
-    trusted: None,
-    elsewhere: ForeignChain,
-    services: Services,
-    settle: Settle,
-    refused: Refused,
-) -> None:
-    stolen, kept, sponsor = a_key(), a_key(), make_sponsor()
-    for_profiles(sponsor)
-    make_policy(sponsor, position=1)
-    row = create(sponsor, a_request(stolen, kept))
-    settle()
-    profile = profile_of(row, kept)
-    for word in (0x7F3F7F & ~Permission.TRANSFERVALUE, 0):
-        call = sign_call(
-            services=services, profile=profile, payload=_set_permissions(address_of(stolen), word)
-        )
-        execute_sponsored(row.user, call, sponsor)
-        settle()
-        with refused(CopyUnsafe) as refusal:
-            copy(row.user, None, elsewhere)
-        assert refusal.value.members["controllers"] == [address_of(stolen)]
-
-
-def _set_permissions(controller: str, word: int) -> bytes:
-    """Return `setData(bytes32,bytes)` for the controller's permissions."""
-    return calldata("setData(bytes32,bytes)", permissions_key(controller), word.to_bytes(32, "big"))
 
 
 def test_a_profile_that_was_moved_to_another_key_manager_at_home_is_not_copied(

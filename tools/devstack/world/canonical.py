@@ -1,6 +1,7 @@
 """The contracts of Universal Profiles on a dev chain, at the addresses that they have on every chain."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
@@ -15,6 +16,8 @@ _CREATE2_DEPLOYER_CODE = (
 )
 # The constructor of an implementation sets this, so that nobody initializes the implementation itself.
 _INITIALIZED = {"0x" + "00" * 32: "0x" + "00" * 31 + "ff"}
+# Multicall3's runtime code of every chain (MIT licence): its creation code is in no package.
+MULTICALL_CODE = "0x" + "".join((Path(__file__).parent / "multicall3.hex").read_text().split())
 _SALT = "feed" * 16
 _FACTORY_SALT = "12a6712f113536d8b01d99f72ce168c7e1090124db54cd16f03c20000022178c"
 # npm's build of the factory differs from the deployed one only in the compiler's hash of its sources.
@@ -31,6 +34,7 @@ class Implementations:
     factory: str = "0x2300000A84D25dF63081feAa37ba6b62C4c89a30"
     post_deployment_module: str = "0x000000000066093407b6704B89793beFfD0D8F00"
     receiver_delegate: str = "0x7870C5B8BC9572A8001C3f96f7ff59961B23500D"
+    multicall: str = "0xcA11bde05977b3631167028862bE2a173976CA11"
 
 
 CANONICAL = Implementations()
@@ -55,6 +59,7 @@ def predeployed() -> list[Predeployed]:
     return [
         Predeployed(CREATE2_DEPLOYER, _CREATE2_DEPLOYER_CODE, {}),
         Predeployed(CANONICAL.post_deployment_module, module, _INITIALIZED),
+        Predeployed(CANONICAL.multicall, MULTICALL_CODE, {}),
     ]
 
 

@@ -10,9 +10,14 @@ from eth_typing import Hash32
 from eth_utils.address import is_hex_address, to_checksum_address
 from eth_utils.crypto import keccak
 
+from credit_relay_client.schema import Controller
+
 _LSP25_VERSION = 25
 _OPERATION_CALL = 0
 _EXECUTE = keccak(text="execute(uint256,address,uint256,bytes)")[:4]
+_SET_DATA_BATCH = keccak(text="setDataBatch(bytes32[],bytes[])")[:4]
+# AddressPermissions:Permissions:<address> of LSP-6.
+_PERMISSIONS = bytes.fromhex("4b80742de2bf82acb3630000")
 _EXECUTE_BATCH = keccak(text="executeBatch(uint256[],address[],uint256[],bytes[])")[:4]
 
 
@@ -79,6 +84,16 @@ def encode_calls(calls: Call | Sequence[Call]) -> bytes:
         *zip(*((call.to, call.value, call.data) for call in calls), strict=True),
     )
     return _EXECUTE_BATCH + encode(["uint256[]", "address[]", "uint256[]", "bytes[]"], columns)
+
+
+def encode_removal(removal: Sequence[Controller]) -> bytes:
+    """Return the payload that leaves each controller exactly these permissions; without any it is removed."""
+    for place, one in enumerate(removal):
+        check_address(one["address"], f"removal[{place}].address")
+    keys = [_PERMISSIONS + _raw(one["address"]) for one in removal]
+    words = [int(one["permissions"], 16) for one in removal]
+    values = [word.to_bytes(32, "big") if word else b"" for word in words]
+    return _SET_DATA_BATCH + encode(["bytes32[]", "bytes[]"], [keys, values])
 
 
 def check_address(value: object, name: str) -> None:

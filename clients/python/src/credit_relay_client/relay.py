@@ -16,12 +16,14 @@ from credit_relay_client.calls import (
     Call,
     RelayCall,
     encode_calls,
+    encode_removal,
     personal_sign,
     quota_message,
     sign_hash,
 )
 from credit_relay_client.schema import (
     CheckInResult,
+    Controller,
     Copy,
     Dashboard,
     DatedEarning,
@@ -215,7 +217,12 @@ class Relay:
         return SentTransaction(transaction_hash, self.session(profile))
 
     def copy_profile(
-        self, profile: str, chain_id: int, first_deployment: FirstDeploymentRequest | None = None
+        self,
+        profile: str,
+        chain_id: int,
+        first_deployment: FirstDeploymentRequest | None = None,
+        *,
+        removal: Sequence[Controller] | None = None,
     ) -> Copy:
         """
         Deploy the profile on another chain at the same addresses, for the user's credits.
@@ -224,13 +231,26 @@ class Relay:
         service knows only of profiles that it created. Without a `transactionHash` the copy existed already; otherwise
         follow it with `transaction`.
 
+        If the home chain has removed one of them, the problem `copy-needs-removal` has a member `removal`. Show it to
+        the user, then pass it here: it is signed, and executed in the transaction of the copy.
+
         Raises:
-            RelayProblem: the service refuses the copy, for example because the home chain has removed a controller.
+            RelayProblem: the service refuses the copy; `copy-needs-removal` also if another removal is needed.
         """
+        session, path = self.session(profile), "/api/relay/copyProfile"
         body: dict[str, Any] = {"chainId": chain_id}
         if first_deployment is not None:
             body["firstDeployment"] = first_deployment
-        made: Copy = self.session(profile).request("POST", "/api/relay/copyProfile", body)
+        made: Copy
+        try:
+            made = session.request("POST", path, body)
+        except RelayProblem as problem:
+            if problem.code != "copy-needs-removal" or removal is None:
+                raise
+            call = RelayCall(chain_id, problem.members["keyManagerAddress"], 0, encode_removal(removal))
+            made = session.request(
+                "POST", path, body | {"removalSignature": sign_hash(self.signer, call.hash)}
+            )
         return made
 
     def quota(self, profile: str) -> Quota:

@@ -40,6 +40,8 @@ ProblemCode: TypeAlias = Literal[
     "controller-revoked",
     "controller-without-permissions",
     "copy-at-home",
+    "copy-needs-removal",
+    "copy-taken",
     "copy-unsafe",
     "creation-key-used",
     "currency-fixed",
@@ -439,6 +441,7 @@ class CopyRequestRequest(TypedDict):
 
     chainId: int
     firstDeployment: NotRequired["FirstDeploymentRequest | None"]
+    removalSignature: NotRequired[str]
 
 
 class CreationFigures(TypedDict):

@@ -104,6 +104,7 @@ class CopyViewSet(SessionReadLate, ViewSet):
                 errors.PaidCreditsNeeded,
                 errors.RelayPaused,
                 errors.ChainTakesNoCalls,
+                errors.ChainPriceOutdated,
                 errors.RelayersBusy,
                 errors.RelayersEmpty,
                 errors.RelayShareUsed,

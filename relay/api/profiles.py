@@ -234,6 +234,7 @@ class UniversalProfileViewSet(ViewSet):
                 errors.GasLimitExceeded,
                 errors.RelayPaused,
                 errors.ChainTakesNoCalls,
+                errors.ChainPriceOutdated,
                 errors.RelayersBusy,
                 errors.RelayersEmpty,
             ),

@@ -118,7 +118,7 @@ def accept(order: Order, *, store: Store) -> None:
     A deployment that is in progress, or that has succeeded, is not sent again. One that failed is tried again.
 
     Raises:
-        CreationOff, ChainTakesNoCalls, RelayPaused: the service deploys no profiles now.
+        CreationOff, ChainTakesNoCalls, ChainPriceOutdated, RelayPaused: the service deploys no profiles now.
         UntrustedCode, DeploymentRefused: the chain's contracts are not those that the service deploys with.
         AccountInactive, AccountBanned: support has closed or banned the account of this address.
         DomainError: nobody pays, or no relayer can take it; nothing is stored.

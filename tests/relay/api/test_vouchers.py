@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 EXECUTE = "/api/relay/execute"
 
 
-def _text(signed: SignedVoucher) -> str:
+def voucher_text(signed: SignedVoucher) -> str:
     voucher = signed.voucher
     fields = {
         "sponsor": voucher.sponsor,
@@ -36,7 +36,7 @@ def test_a_call_with_a_voucher_is_paid_and_its_status_names_the_sponsor(
     services: Services, wallet: Wallet, user: User, new_call: Callable[..., RelayCall]
 ) -> None:
     issuer, call = Issuer(services), new_call()
-    text = _text(issuer.voucher(str(user.profile_address)))
+    text = voucher_text(issuer.voucher(str(user.profile_address)))
     headers = {"Relay-Sponsor": issuer.sponsor.slug, "Relay-Sponsor-Voucher": text}
 
     without = wallet.post(EXECUTE, execute_body(call), **{"Relay-Sponsor": issuer.sponsor.slug})

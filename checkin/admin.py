@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from checkin import queries
-from checkin.draw import Item, Odds, odds_of, probabilities_of
+from checkin.draw import Item, Odds, odds_of, probabilities_of, streak_levels, unlocked
 from checkin.errors import DropTableNotADraft
 from checkin.models import CheckIn, DailySeed, DropItem, DropTable
 from checkin.services import drop_tables
@@ -39,12 +39,18 @@ def odds_page(table: DropTable) -> SafeString:
     items = queries.items_of([table])
     # No draws use a table whose badge was deleted.
     attempts = queries.most_attempts(table.badge) if table.badge else 0
-    context = {
-        "items": [_item(*pair) for pair in zip(items, probabilities_of(items), strict=True)],
-        "attempts": attempts,
-        "worths": [_worth(odds, attempts) for odds in odds_of(items)],
+    levels = [_level(streak, items, attempts) for streak in streak_levels(items)]
+    return render_to_string("checkin/odds.html", {"levels": levels, "attempts": attempts})
+
+
+def _level(streak: int, items: list[Item], attempts: int) -> dict[str, Any]:
+    """Return the odds of a draw on the `streak`-th day in a row."""
+    possible = unlocked(items, streak=streak)
+    return {
+        "streak": streak,
+        "items": [_item(*pair) for pair in zip(possible, probabilities_of(possible), strict=True)],
+        "worths": [_worth(odds, attempts) for odds in odds_of(possible)],
     }
-    return render_to_string("checkin/odds.html", context)
 
 
 def _item(item: Item, chance: Fraction) -> dict[str, Any]:
@@ -155,7 +161,7 @@ class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]
 class DropItemInline(StaffInline[DropItem, DropTable]):
     model = DropItem
     formset = DropItemFormSet
-    fields = ("drop_type", "weight", "value_min", "value_max", "minutes")
+    fields = ("drop_type", "weight", "value_min", "value_max", "minutes", "streak_days")
     ordering = ("id",)
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

@@ -6,7 +6,7 @@ A drop is rolled for every item, and one of the drops is chosen by weight.
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -40,6 +40,8 @@ class Item:
     least: Decimal
     most: Decimal
     minutes: int | None
+    # Days in a row with a check-in, that of the draw included, from which the item can drop.
+    streak_days: int = 0
 
     @property
     def values(self) -> int:
@@ -49,6 +51,16 @@ class Item:
         """Return the drop with the value at `index`; the least value has index 0."""
         value = self.least + index * step_of(self.drop_type)
         return Drop(drop_type=self.drop_type, value=value, minutes=self.minutes)
+
+
+def unlocked(items: Iterable[Item], *, streak: int | None) -> list[Item]:
+    """Return the items that can drop on the `streak`-th day in a row with a check-in, in order; None is 0."""
+    return [item for item in items if item.streak_days <= (streak or 0)]
+
+
+def streak_levels(items: Iterable[Item]) -> list[int]:
+    """Return the streaks from which further items can drop, in order; 0 always is one."""
+    return sorted({0, *(item.streak_days for item in items)})
 
 
 # A throw is the first 8 bytes of an HMAC, read as a big-endian number.

@@ -21,6 +21,8 @@ from rewards.models import Badge
 LARGEST_WEIGHT = 1_000_000
 LARGEST_FRACTION = Decimal(1)
 LONGEST_MINUTES = 30 * 24 * 60
+# Streaks are counted up to this number of days.
+LONGEST_STREAK = 365
 
 _MORE_THAN_ITS_BADGE_IS_GONE = """
 OLD.published_at IS NOT NULL
@@ -111,6 +113,11 @@ class DropItem(models.Model):
     minutes = models.PositiveIntegerField(
         null=True, blank=True, help_text="How long a bonus lasts; empty for experience and credits."
     )
+    streak_days = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        help_text="It can drop from this many days in a row with a check-in, that of the draw included; 0 for always.",
+    )
 
     class Meta:
         constraints = [
@@ -142,6 +149,11 @@ class DropItem(models.Model):
                 ),
                 name="checkin_dropitem_bonuses_are_bounded",
                 violation_error_message="A bonus is a fraction up to 1 and lasts 1 minute to 30 days.",
+            ),
+            models.CheckConstraint(
+                condition=Q(streak_days__range=(0, LONGEST_STREAK)),
+                name="checkin_dropitem_streak_in_range",
+                violation_error_message="A streak has 0 to 365 days.",
             ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
@@ -211,6 +223,10 @@ class CheckIn(models.Model):
     permanent_table = _table()
     subscriber_table = _table(null=True, blank=True, help_text="Empty for a user who was not subscribed.")
     experience_only = models.BooleanField(help_text="The user had not paid or earned yet.")
+    streak = models.PositiveSmallIntegerField(
+        null=True,
+        help_text="Days in a row with a check-in, up to this one. Empty if no item needed a streak.",
+    )
     # A list of `{"type", "value", "minutes"}`, with the value as decimal text.
     possible_results = models.JSONField()
     result_place = models.PositiveSmallIntegerField(

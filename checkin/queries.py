@@ -1,17 +1,17 @@
 """Reads of drop tables in force, a user's possible drops, and whether the user may check in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from itertools import count
+from itertools import takewhile
 
 from django.conf import settings
 from django.db.models import Count, Max, Min, QuerySet
 
-from checkin.draw import Item, probabilities_of
-from checkin.models import CheckIn, DropItem, DropTable, DropType
+from checkin.draw import Item, probabilities_of, streak_levels, unlocked
+from checkin.models import LONGEST_STREAK, CheckIn, DropItem, DropTable, DropType
 from credits.queries import has_earned
 from gateway.common import db
 from gateway.common.statements import Statements
@@ -62,7 +62,7 @@ class CheckInStatus:
 def status_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInStatus:
     """Return the user's status, in five statements."""
     tables = tables_of(rewards)
-    items = items_for(rewards=rewards, tables=tables, is_proven=has_earned(user))
+    items = _drawn_now(user, items_for(rewards=rewards, tables=tables, is_proven=has_earned(user)), now)
     return CheckInStatus(
         tables=tables,
         drop_ranges=ranges_of(items),
@@ -77,10 +77,33 @@ def drop_limit(*, user: User, rewards: CurrentRewards) -> DropLimit:
     return DropLimit.NOTHING if has_earned(user) else DropLimit.NOTHING_EARNED
 
 
-def drop_ranges(*, user: User, rewards: CurrentRewards) -> dict[DropType, DropRange]:
-    """Return the range of every type that can drop for the user now, in three statements."""
+def drop_ranges(*, user: User, rewards: CurrentRewards, now: datetime) -> dict[DropType, DropRange]:
+    """Return the range of every type that can drop for the user now, in three statements, or four with streaks."""
     items = items_for(rewards=rewards, tables=tables_of(rewards), is_proven=has_earned(user))
-    return ranges_of(items)
+    return ranges_of(_drawn_now(user, items, now))
+
+
+def _drawn_now(user: User, items: list[Item], now: datetime) -> list[Item]:
+    """Return the items that a check-in of the user would draw from now."""
+    return unlocked(items, streak=streak_of(items, user=user, day=day_of(now)))
+
+
+def streak_of(items: list[Item], *, user: User, day: date) -> int | None:
+    """Return the length of the streak with a check-in on `day`, which counts already; None if no item needs one."""
+    return None if streak_levels(items) == [0] else streak_in(_days_before(user, day), day)
+
+
+def streak_in(days: Container[date], day: date) -> int:
+    """Return the length of the streak that ends on `day`, at most the longest; `days` have a check-in, `day` counts."""
+    before = takewhile(lambda ago: day - timedelta(days=ago) in days, range(1, LONGEST_STREAK))
+    return 1 + sum(1 for _ in before)
+
+
+def _days_before(user: User, day: date) -> set[date]:
+    earlier = CheckIn.objects.filter(
+        user_id=user.pk, day__lt=day, day__gt=day - timedelta(days=LONGEST_STREAK)
+    )
+    return set(earlier.values_list("day", flat=True).distinct().order_by())
 
 
 def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
@@ -121,7 +144,9 @@ def tables_in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
 
 def items_for(*, rewards: CurrentRewards, tables: Tables, is_proven: bool) -> list[Item]:
     """
-    Return the possible items: the permanent table's, then the subscriber table's while the allowance runs.
+    Return the user's items: the permanent table's, then the subscriber table's while the allowance runs.
+
+    Some may wait for a longer streak; `draw.unlocked` removes them.
 
     Users without a kept payment or earning (`is_proven` is false) can win only experience, because
     identities are free. Without a permanent table nothing can drop: the subscriber table only adds to it.
@@ -146,6 +171,7 @@ def item_of(row: DropItem) -> Item:
         least=row.value_min,
         most=row.value_max,
         minutes=row.minutes,
+        streak_days=row.streak_days,
     )
 
 
@@ -195,8 +221,6 @@ def next_midnight(now: datetime) -> datetime:
     return datetime.combine(day_of(now) + timedelta(days=1), time.min, tzinfo=UTC)
 
 
-# Streaks are counted up to this length.
-_LONGEST_STREAK = timedelta(days=365)
 DAYS_OF_CALENDAR = 7
 
 
@@ -206,6 +230,14 @@ class Chance:
 
     item: Item
     probability: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextDrop:
+    """A drop that becomes possible after check-ins on `in_days` more days in a row."""
+
+    item: Item
+    in_days: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,23 +255,28 @@ class Calendar:
     can_check_in: bool
     next_at: datetime | None
     chances: list[Chance]
+    next_drop: NextDrop | None
 
 
 def calendar_of(*, user: User, rewards: CurrentRewards, now: datetime) -> Calendar:
     """Return the user's calendar, in six statements."""
     today = day_of(now)
     counts = dict(
-        CheckIn.objects.filter(user_id=user.pk, day__gt=today - _LONGEST_STREAK, day__lte=today)
+        CheckIn.objects.filter(
+            user_id=user.pk, day__gt=today - timedelta(days=LONGEST_STREAK), day__lte=today
+        )
         .values_list("day")
         .annotate(Count("pk"))
         .order_by()
     )
-    items = items_for(rewards=rewards, tables=tables_of(rewards), is_proven=has_earned(user))
+    of_user = items_for(rewards=rewards, tables=tables_of(rewards), is_proven=has_earned(user))
+    items = unlocked(of_user, streak=streak_in(counts, today))
+    streak = _streak(counts, today)
     left = max(0, attempts_of(rewards) - counts.get(today, 0))
     shown = [today - timedelta(days=ago) for ago in reversed(range(DAYS_OF_CALENDAR))]
     return Calendar(
         days=[(day, counts.get(day, 0)) for day in shown],
-        streak=_streak(counts, today),
+        streak=streak,
         attempts_left=left,
         can_check_in=bool(items) and left > 0 and not is_paused(CHECK_INS),
         next_at=None if left else next_midnight(now),
@@ -247,9 +284,15 @@ def calendar_of(*, user: User, rewards: CurrentRewards, now: datetime) -> Calend
             Chance(item=item, probability=float(chance))
             for item, chance in zip(items, probabilities_of(items), strict=True)
         ],
+        next_drop=_next_drop([item for item in of_user if item not in items], streak),
     )
 
 
+def _next_drop(locked: list[Item], streak: int) -> NextDrop | None:
+    """Return the drop that unlocks first; of several, the most likely one."""
+    first = min(locked, key=lambda item: (item.streak_days, -item.weight), default=None)
+    return None if first is None else NextDrop(item=first, in_days=first.streak_days - streak)
+
+
 def _streak(counts: Mapping[date, int], today: date) -> int:
-    last = today if today in counts else today - timedelta(days=1)
-    return next(ago for ago in count() if last - timedelta(days=ago) not in counts)
+    return streak_in(counts, today) - (0 if today in counts else 1)

@@ -56,14 +56,14 @@ seeds and their drop tables. `docs/examples/python/recompute_draws.py` recompute
 """.strip()
 
 _HOW = """
-A throw is the first 8 bytes, as a big-endian number, of HMAC-SHA256 with the seed's 32 bytes as key and the
-message check-in:<profileAddress>:<day>:<attempt>:<tables>:<throw>:<counter>, tables being <id>v<version> joined
-by +. For n outcomes a number of at least 2^64 - 2^64 mod n is thrown again with the next counter, from 0 on;
-the outcome is the number mod n. The items of the tables, in order (only those of type EXPERIENCE if
-experienceOnly), are counted from 0. The throw value:<place> gives the number of steps from valueMin to the item's
-value, which is at most valueMax; a step is 1 for EXPERIENCE and CREDITS, and 0.0001 for the other types. The throw
-choice has as many outcomes as the sum of all weights; it picks the first item for which the sum of its own and all
-earlier weights is greater than the outcome. The commitment is the SHA-256 of the seed's bytes.
+A throw is the first 8 bytes, as a big-endian number, of HMAC-SHA256 with the seed's 32 bytes as key and the message
+check-in:<profileAddress>:<day>:<attempt>:<tables>:<throw>:<counter>, tables being <id>v<version> joined by +. For n
+outcomes a number of at least 2^64 - 2^64 mod n is thrown again with the next counter, from 0 on; the outcome is the
+number mod n. The items of the tables, in order (only those of type EXPERIENCE if experienceOnly, and those of
+streakDays at most the draw's streak), are counted from 0. The throw value:<place> gives the number of steps from
+valueMin to the item's value, which is at most valueMax; a step is 1 for EXPERIENCE and CREDITS, and 0.0001 for the
+other types. The throw choice has as many outcomes as the sum of all weights; it picks the first item for which the
+sum of its own and all earlier weights is greater than the outcome. The commitment is the SHA-256 of the seed's bytes.
 """
 HOW_TO_RECOMPUTE = " ".join(_HOW.split())
 
@@ -117,6 +117,7 @@ FAIRNESS_EXAMPLES = [
                     "attempt": 1,
                     "tables": [1],
                     "experienceOnly": True,
+                    "streak": 4,
                     "result": _RESULTS[0],
                     "possibleResults": _RESULTS[:1],
                 }

@@ -82,6 +82,9 @@ class ItemSerializer(serializers.Serializer[Any]):
     valueMin = serializers.CharField()
     valueMax = serializers.CharField()
     effectiveTimeInMinutes = serializers.IntegerField(required=False)
+    streakDays = serializers.IntegerField(
+        required=False, help_text="It drops from this many days in a row with a check-in; absent for always."
+    )
 
 
 class TableSerializer(serializers.Serializer[Any]):
@@ -101,6 +104,10 @@ class DrawSerializer(CheckInResultSerializer):
         child=serializers.IntegerField(), help_text="Ids of the drop tables, in the order of their items."
     )
     experienceOnly = serializers.BooleanField(help_text="Whether only items of type EXPERIENCE were drawn.")
+    streak = serializers.IntegerField(
+        allow_null=True,
+        help_text="Days in a row with a check-in, up to this one; null if no item needed a streak.",
+    )
 
 
 class FairnessSerializer(serializers.Serializer[Any]):
@@ -161,6 +168,7 @@ def _draw(row: CheckIn) -> dict[str, Any]:
         "attempt": row.attempt,
         "tables": [number for number in tables if number is not None],
         "experienceOnly": row.experience_only,
+        "streak": row.streak,
         **check_in_result(row),
     }
 
@@ -170,10 +178,14 @@ def _table(row: DropTable) -> dict[str, Any]:
 
 
 def _item(row: DropItem) -> dict[str, Any]:
-    item = {
+    item: dict[str, Any] = {
         "type": row.drop_type,
         "weight": row.weight,
         "valueMin": f"{row.value_min.normalize():f}",
         "valueMax": f"{row.value_max.normalize():f}",
     }
-    return item if row.minutes is None else {**item, "effectiveTimeInMinutes": row.minutes}
+    if row.minutes is not None:
+        item["effectiveTimeInMinutes"] = row.minutes
+    if row.streak_days:
+        item["streakDays"] = row.streak_days
+    return item

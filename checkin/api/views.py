@@ -35,8 +35,9 @@ class CheckInViewSet(ViewSet):
     )
     @action(detail=False, url_path="checkInDrops")
     def drops(self, request: ProfileRequest) -> Response:
-        rewards = current_rewards(user=request.user, now=clock.now())
-        ranges = queries.drop_ranges(user=request.user, rewards=rewards)
+        now = clock.now()
+        rewards = current_rewards(user=request.user, now=now)
+        ranges = queries.drop_ranges(user=request.user, rewards=rewards, now=now)
         return Response(serializers.drop_ranges(ranges), headers=PRIVATE)
 
     @extend_schema(

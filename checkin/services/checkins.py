@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from checkin import queries
-from checkin.draw import Draw, DrawIdentity, Drop, draw
+from checkin.draw import Draw, DrawIdentity, Drop, draw, unlocked
 from checkin.errors import CheckInCreditsSpent, CheckInsNotReady, CheckInsPaused, CheckInUnavailable
 from checkin.models import CheckIn, DropTable, DropType
 from checkin.services import seeds
@@ -74,7 +74,9 @@ def _check_in(user: User, now: datetime, key: str) -> CheckIn:
 
 def _draw_into(check_in: CheckIn, *, user: User, rewards: CurrentRewards) -> Draw:
     tables, is_proven = queries.tables_of(rewards), has_earned(user)
-    items = queries.items_for(rewards=rewards, tables=tables, is_proven=is_proven)
+    of_user = queries.items_for(rewards=rewards, tables=tables, is_proven=is_proven)
+    check_in.streak = queries.streak_of(of_user, user=user, day=check_in.day)
+    items = unlocked(of_user, streak=check_in.streak)
     if tables.permanent is None or not items:
         raise CheckInsNotReady("No drop table is published for you. Retry later.")
     check_in.permanent_table = tables.permanent

@@ -14,7 +14,7 @@ from django.db.models import Max
 from django.db.models.functions import Now
 
 from checkin import queries
-from checkin.draw import Item, odds_of
+from checkin.draw import Item, odds_of, streak_levels, unlocked
 from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft
 from checkin.models import DropItem, DropTable, DropType
 from gateway.staff import approval_kinds, approvals
@@ -90,13 +90,19 @@ def _changes(table: DropTable) -> dict[str, tuple[str, str]]:
     """Return by type the expected value of a draw from the badge's current table, and from the draft."""
     in_force = queries.tables_in_force([table.badge] if table.badge else []).values()
     before, after = (_expected(tables) for tables in (list(in_force), [table]))
-    drop_types = [drop_type for drop_type in DropType.values if drop_type in before | after]
-    return {f"{name} of a draw": (before.get(name, ""), after.get(name, "")) for name in drop_types}
+    return {name: (before.get(name, ""), after.get(name, "")) for name in before | after}
 
 
 def _expected(tables: list[DropTable]) -> dict[str, str]:
-    odds = odds_of(queries.items_of(tables))
-    return {one.drop_type: f"{float(one.expected):.6g}, in {float(one.probability):.2%}" for one in odds}
+    items = queries.items_of(tables)
+    return {
+        f"{one.drop_type} of a draw"
+        + (
+            f", {streak} days in a row" if streak else ""
+        ): f"{float(one.expected):.6g}, in {float(one.probability):.2%}"
+        for streak in streak_levels(items)
+        for one in odds_of(unlocked(items, streak=streak))
+    }
 
 
 def _check(approval: ApprovalRequest) -> None:
@@ -135,7 +141,9 @@ PUBLISH = approval_kinds.register(
 
 def fingerprint_of(table: DropTable) -> str:
     """Return the fingerprint of the table's saved items: a SHA-256 in hex."""
-    rows = table.items.order_by("id").values_list("drop_type", "weight", "value_min", "value_max", "minutes")
+    rows = table.items.order_by("id").values_list(
+        "drop_type", "weight", "value_min", "value_max", "minutes", "streak_days"
+    )
     content = [table.pk, *([str(part) for part in row] for row in rows)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
@@ -143,25 +151,39 @@ def fingerprint_of(table: DropTable) -> str:
 def faults_of(table: DropTable) -> Iterator[str]:
     """Yield a sentence for each rule that the table breaks; the database checks weights and ranges."""
     items = queries.items_of([table])
-    experience = [item for item in items if item.drop_type == DropType.EXPERIENCE]
+    levels = [unlocked(items, streak=streak) for streak in streak_levels(items)]
+    experience = [_experience_of(level) for level in levels]
     if table.badge is None:
         yield "It has no badge."
         return
-    if not experience:
-        yield "It needs an item of experience, for users without a payment or earning."
+    if not experience[0]:
+        yield "It needs an item of experience without a streak, for users without a payment or earning."
         return
     # The operator's limit and not that of today's badges, which may change while the table is in force.
     attempts = settings.CHECKIN_MAX_DAILY_ATTEMPTS
     # Users who can win only experience win it more often than the complete table shows.
     yield from _excess(experience, DropType.EXPERIENCE, attempts, settings.CHECKIN_MAX_DAILY_EXPERIENCE)
-    yield from _excess(items, DropType.CREDITS, attempts, settings.CHECKIN_MAX_DAILY_CREDITS)
+    yield from _excess(levels, DropType.CREDITS, attempts, settings.CHECKIN_MAX_DAILY_CREDITS)
 
 
-def _excess(items: list[Item], drop_type: DropType, attempts: int, cap: int) -> Iterator[str]:
-    for of_one in odds_of(items):
-        odds = of_one.over(attempts)
-        if odds.drop_type == drop_type and odds.expected > cap:
-            expected = f"{float(odds.expected):.2f}"
-            yield (
-                f"{drop_type.label} gives {expected} a day on average in {attempts} attempts; the maximum is {cap}."
-            )
+def _experience_of(items: list[Item]) -> list[Item]:
+    return [item for item in items if item.drop_type == DropType.EXPERIENCE]
+
+
+def _excess(levels: list[list[Item]], drop_type: DropType, attempts: int, cap: int) -> Iterator[str]:
+    """Yield a sentence if the streak that gives most of this type gives more than the cap."""
+    expected = (
+        max(
+            one.over(attempts).expected
+            for items in levels
+            for one in odds_of(items)
+            if one.drop_type == drop_type
+        )
+        if any(item.drop_type == drop_type for items in levels for item in items)
+        else 0
+    )
+    if expected > cap:
+        yield (
+            f"{drop_type.label} gives {float(expected):.2f} a day on average in {attempts} attempts; "
+            f"the maximum is {cap}."
+        )

@@ -1,5 +1,6 @@
 """Recomputes the draws of a day from public data, and compares them with the stored ones."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -7,9 +8,9 @@ from itertools import islice
 from typing import Any
 
 from checkin import queries
-from checkin.draw import Draw, Item, commitment_of, draw
+from checkin.draw import Draw, Item, commitment_of, draw, streak_levels, unlocked
 from checkin.errors import DayNotRevealed
-from checkin.models import CheckIn, DailySeed, DropType
+from checkin.models import LONGEST_STREAK, CheckIn, DailySeed, DropType
 from checkin.services import checkins
 from checkin.services.checkins import identity_of, tables_drawn
 from credits.models import CreditEntry
@@ -62,7 +63,12 @@ def verify_day(day: date) -> Verification:
         count += len(chunk)
         for check_in in chunk:
             differences += _compare(check_in.pk, "seed", check_in.seed_id, row.pk)
-        again = {check_in: _redraw(check_in, seed, _items_of(check_in, items)) for check_in in chunk}
+        possible = {check_in: _items_of(check_in, items) for check_in in chunk}
+        differences += _compare_streaks(day, [row for row in chunk if streak_levels(possible[row]) != [0]])
+        again = {
+            check_in: _redraw(check_in, seed, unlocked(those, streak=check_in.streak))
+            for check_in, those in possible.items()
+        }
         differences += _compare_draws(again)
         differences += _compare_effects(again)
     return Verification(check_ins=count, differences=differences)
@@ -96,6 +102,18 @@ def _items_of(check_in: CheckIn, by_tables: _Items) -> list[Item]:
 def _redraw(check_in: CheckIn, seed: bytes, items: list[Item]) -> Draw | None:
     identity = identity_of(check_in, profile_address=str(check_in.user.profile_address))
     return draw(seed=seed, identity=identity, items=items) if items else None
+
+
+def _compare_streaks(day: date, drawn: list[CheckIn]) -> Iterator[Difference]:
+    """Count the streaks again of check-ins of the day whose tables have rules about streaks."""
+    earlier = CheckIn.objects.filter(
+        user_id__in=[row.user_id for row in drawn], day__lt=day, day__gt=day - timedelta(days=LONGEST_STREAK)
+    )
+    days: dict[int, set[date]] = defaultdict(set)
+    for user_id, other in earlier.values_list("user_id", "day").distinct().order_by():
+        days[user_id].add(other)
+    for row in drawn:
+        yield from _compare(row.pk, "streak", row.streak, queries.streak_in(days[row.user_id], day))
 
 
 def _compare_draws(again: _Draws) -> Iterator[Difference]:

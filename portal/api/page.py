@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from checkin.api.serializers import DropSerializer, as_number
+from checkin.draw import Item
 from checkin.models import DropType
-from checkin.queries import Chance
 from credits.models import EntrySource
 from credits.rules import LOW_DAYS, USE_PERIOD, Level
 from credits.services.expiry import NOTICE
@@ -44,16 +44,25 @@ class CalendarDaySerializer(serializers.Serializer[Any]):
     checkIns = serializers.IntegerField(help_text="How many the user made that day.")
 
 
-class ChanceSerializer(serializers.Serializer[Any]):
-    """A drop that the next check-in can give."""
-
+class _DropSerializer(serializers.Serializer[Any]):
     type = serializers.ChoiceField(choices=DropType.choices)
-    probability = serializers.FloatField(help_text="From 0 to 1; those of all drops add up to 1.")
     least = serializers.FloatField(help_text="Whole experience or credits; a fraction for a bonus.")
     most = serializers.FloatField()
     effectiveTimeInMinutes = serializers.IntegerField(
         allow_null=True, help_text="How long a bonus lasts; null for experience and credits."
     )
+
+
+class ChanceSerializer(_DropSerializer):
+    """A drop that the next check-in can give."""
+
+    probability = serializers.FloatField(help_text="From 0 to 1; those of all drops add up to 1.")
+
+
+class NextDropSerializer(_DropSerializer):
+    """A drop that becomes possible with a longer streak."""
+
+    inDays = serializers.IntegerField(help_text="Check-ins on so many more days in a row, today's included.")
 
 
 class CalendarSerializer(serializers.Serializer[Any]):
@@ -65,6 +74,9 @@ class CalendarSerializer(serializers.Serializer[Any]):
     streak = serializers.IntegerField(help_text="Days in a row with a check-in, up to today or yesterday.")
     days = CalendarDaySerializer(many=True, help_text="The last seven, oldest first.")
     chances = ChanceSerializer(many=True)
+    nextDrop = NextDropSerializer(
+        allow_null=True, help_text="What the streak unlocks next; null if the drop tables have nothing more."
+    )
 
 
 class ExpiringSerializer(serializers.Serializer[Any]):
@@ -110,11 +122,9 @@ class HomeSerializer(serializers.Serializer[Any]):
     firstSteps = FirstStepsSerializer(source="steps")
 
 
-def _chance(chance: Chance) -> dict[str, Any]:
-    item = chance.item
+def _dropping(item: Item) -> dict[str, Any]:
     return {
         "type": item.drop_type,
-        "probability": chance.probability,
         "least": as_number(item.least),
         "most": as_number(item.most),
         "effectiveTimeInMinutes": item.minutes,
@@ -133,7 +143,11 @@ def _home(home: Home) -> dict[str, Any]:
             "nextCheckInAt": calendar.next_at,
             "streak": calendar.streak,
             "days": [{"day": day, "checkIns": number} for day, number in calendar.days],
-            "chances": [_chance(chance) for chance in calendar.chances],
+            "chances": [
+                {**_dropping(chance.item), "probability": chance.probability} for chance in calendar.chances
+            ],
+            "nextDrop": calendar.next_drop
+            and {**_dropping(calendar.next_drop.item), "inDays": calendar.next_drop.in_days},
         },
     }
 

@@ -46,7 +46,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     (
         "DropTable",
         "a draft gives nothing",
-        "DropItem: drop_type, weight, value_min, value_max, minutes",
+        "DropItem: drop_type, weight, value_min, value_max, minutes, streak_days",
     ),
     ("DropTable", "publish_drop_table", "publish"),
     ("AdNetwork", "configure_ad_network", "add", "change"),

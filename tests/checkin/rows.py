@@ -80,6 +80,7 @@ def row_of(table: DropTable, one: Item) -> DropItem:
         value_min=one.least,
         value_max=one.most,
         minutes=one.minutes,
+        streak_days=one.streak_days,
     )
 
 

@@ -17,9 +17,11 @@ from pytest_django import DjangoDbBlocker
 from checkin.services import seeds
 from checkin.services.checkins import execute
 from devstack.files import PROJECT
+from rewards.models import BadgeTrack
 from tests.checkin.api.shapes import FAIRNESS
 from tests.checkin.conftest import earner
-from tests.checkin.rows import allow_attempts, subscribe
+from tests.checkin.items import item
+from tests.checkin.rows import allow_attempts, lowest, put_in_force, subscribe
 from tests.database import rows_of_a_module
 from tests.docs.pages import DOCS
 from tests.relay.api.conftest import wallet_of
@@ -35,8 +37,11 @@ def result_of_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) 
     attempts = override_settings(CHECKIN_MAX_DAILY_ATTEMPTS=settings.CHECKIN_MAX_DAILY_ATTEMPTS)
     with django_db_blocker.unblock(), rows_of_a_module(), attempts:
         allow_attempts(3)
+        # Possible on the third of these days alone, so that both scripts have to read the streak.
+        items = [item(name) for name in ("EXPERIENCE", "CREDITS", "BONUS_CREDITS_BACK")]
+        put_in_force(lowest(BadgeTrack.PERMANENT), [*items, item("CREDITS", streak_days=3)])
         subscriber, now = earner(), timezone.now()
-        for age in (3, 4, 5):
+        for age in (5, 4, 3):
             subscribe(subscriber, now - timedelta(days=age))
             for _ in range(3):
                 execute(user=subscriber, now=now - timedelta(days=age))

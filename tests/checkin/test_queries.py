@@ -29,7 +29,7 @@ _NOTHING = (Decimal(0), Decimal(0))
 
 def ranges_for(user: User, now: datetime) -> dict[str, tuple[Decimal, Decimal]]:
     """Return the user's ranges, by type."""
-    ranges = queries.drop_ranges(user=user, rewards=current_rewards(user=user, now=now))
+    ranges = queries.drop_ranges(user=user, rewards=current_rewards(user=user, now=now), now=now)
     return {str(name): (span.least, span.most) for name, span in ranges.items()}
 
 
@@ -92,7 +92,7 @@ def test_the_board_shows_tables_ranges_and_whether_an_attempt_is_left(proven: Us
         assert [board.tables.permanent, board.tables.subscriber] == [
             DropTable.objects.get(badge=badge) for badge in badges
         ]
-        assert board.drop_ranges == queries.drop_ranges(user=proven, rewards=rewards)
+        assert board.drop_ranges == queries.drop_ranges(user=proven, rewards=rewards, now=now)
         if used < attempts:
             execute(user=proven, now=now)
     tomorrow = now + timedelta(days=1)
@@ -146,7 +146,7 @@ def test_the_board_runs_five_queries_regardless_of_history(
         with django_assert_num_queries(5):
             queries.status_of(user=proven, rewards=rewards, now=now)
         with django_assert_num_queries(3):
-            queries.drop_ranges(user=proven, rewards=rewards)
+            queries.drop_ranges(user=proven, rewards=rewards, now=now)
         for _ in range(3):
             execute(user=proven, now=now - timedelta(days=age))
             put_in_force(rewards.permanent_badge, [item("EXPERIENCE"), item("CREDITS")])

@@ -24,6 +24,7 @@ for draw in answer["draws"]:
     name = f"check-in:{answer['profileAddress']}:{draw['day']}:{draw['attempt']}:{names}"
     items = [item for number in draw["tables"] for item in tables[number]["items"]]
     items = [item for item in items if item["type"] == "EXPERIENCE" or not draw["experienceOnly"]]
+    items = [item for item in items if item.get("streakDays", 0) <= (draw["streak"] or 0)]
     for place, (item, shown) in enumerate(zip(items, draw["possibleResults"], strict=True)):
         step = Decimal(1) if item["type"] in ("EXPERIENCE", "CREDITS") else Decimal("0.0001")
         outcomes = int((Decimal(item["valueMax"]) - Decimal(item["valueMin"])) / step) + 1

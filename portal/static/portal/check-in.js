@@ -11,7 +11,7 @@ export function ritual(calendar, account, context) {
   const won = h("p", { class: "won", role: "status" });
   const place = h("div", { class: "stack small-gap" });
   const show = (state) =>
-    place.replaceChildren(days(state), streak(state), actions(button(state)), wait(state));
+    place.replaceChildren(days(state), streak(state), ahead(state), actions(button(state)), wait(state));
   const draw = async () => {
     const { result } = await session.post(
       "/api/user/executeCheckIn",
@@ -83,6 +83,20 @@ const streak = ({ streak: length }) =>
     ),
   );
 
+/** What the streak unlocks next. */
+const ahead = ({ nextDrop: next }) =>
+  next
+    ? h(
+        "p",
+        {},
+        tn("{count} more day to a new drop:", "{count} more days to a new drop:", next.inDays),
+        " ",
+        h("strong", {}, nameOf(DROPS, next.type)),
+        " ",
+        amountOf(next),
+      )
+    : "";
+
 /** The time until the next check-in, kept right while the page is open. */
 function wait({ nextCheckInAt }) {
   if (!nextCheckInAt) return "";
@@ -94,19 +108,20 @@ function wait({ nextCheckInAt }) {
   return text;
 }
 
+const amountOf = ({ type, least, most }) =>
+  type === "CREDITS" || type === "EXPERIENCE"
+    ? `${number(least)}–${number(most)}`
+    : `${percent(least)}–${percent(most)}`;
+
 function chances(rows) {
   if (!rows.length) return quiet(t("Nothing can be won at the moment."));
-  const value = ({ type, least, most }) =>
-    type === "CREDITS" || type === "EXPERIENCE"
-      ? `${number(least)}–${number(most)}`
-      : `${percent(least)}–${percent(most)}`;
   const lasts = ({ effectiveTimeInMinutes: minutes }) =>
     h("span", { class: "hint" }, minutes ? t("for {time}", { time: lasting(minutes) }) : t("at once"));
   return table(
     t("Chances of a check-in"),
     [
       { label: t("You win"), cell: (row) => [nameOf(DROPS, row.type), lasts(row)] },
-      { label: t("How much"), number: true, cell: value },
+      { label: t("How much"), number: true, cell: amountOf },
       { label: t("Chance"), number: true, cell: (row) => percent(row.probability, 1) },
     ],
     rows,

@@ -32,7 +32,8 @@ async function isAsDrawn(draw, tables, seed, profileAddress) {
   const name = `check-in:${profileAddress}:${draw.day}:${draw.attempt}:${names}`;
   const items = draw.tables
     .flatMap((id) => tables[id].items)
-    .filter((item) => !draw.experienceOnly || item.type === "EXPERIENCE");
+    .filter((item) => !draw.experienceOnly || item.type === "EXPERIENCE")
+    .filter((item) => (item.streakDays ?? 0) <= (draw.streak ?? 0));
   const key = await crypto.subtle.importKey("raw", seed, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const rolled = [];
   for (const [place, item] of items.entries())

@@ -40,7 +40,8 @@ def form_of(rows: list[dict[str, Any]], *, initial: int = 0, **others: Any) -> d
     """Return what the browser sends for a table with these items."""
     body: dict[str, Any] = {"items-TOTAL_FORMS": len(rows), "items-INITIAL_FORMS": initial, **others}
     for place, row in enumerate(rows):
-        body |= {f"items-{place}-{name}": value for name, value in row.items()}
+        sent = {"streak_days": 0, **row}
+        body |= {f"items-{place}-{name}": value for name, value in sent.items()}
     return body
 
 

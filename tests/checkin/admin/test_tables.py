@@ -58,7 +58,14 @@ def test_the_history_lists_each_added_changed_and_removed_item(author: User, dra
         "items-1-DELETE": "on",
         "items-TOTAL_FORMS": count + 1,
     }
-    new = {"table": draft.pk, "drop_type": "CREDITS", "weight": 5, "value_min": "1", "value_max": "2"}
+    new = {
+        "table": draft.pk,
+        "drop_type": "CREDITS",
+        "weight": 5,
+        "value_min": "1",
+        "value_max": "2",
+        "streak_days": 0,
+    }
     body |= {f"items-{count}-{name}": value for name, value in new.items()}
 
     assert browser_of(author).post(page("change", draft), body).status_code == 302

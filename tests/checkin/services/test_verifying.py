@@ -41,6 +41,7 @@ _TAMPERINGS = [
     (_CHECK_IN.format("possible_results = '{}'"), "possible results"),
     (_CHECK_IN.format("attempt = attempt + 1"), "possible results"),
     (_CHECK_IN.format("experience_only = NOT experience_only"), "possible results"),
+    (_CHECK_IN.format("streak = streak + 1"), "streak"),
     (_EFFECT.format("DELETE FROM credits_entry"), "credits"),
     (
         _EFFECT.format("UPDATE credits_entry SET amount = amount + 1, balance_after = balance_after + 1"),
@@ -61,6 +62,9 @@ def test_a_changed_row_is_found(now: datetime, long_ago: datetime, sql: str, wha
         item(name, weight=100 if name == kind else 1, least=step_of(name), most=1_000 * step_of(name))
         for name in names
     ]
+    if what == "streak":
+        # Never drawn, but a reason to count.
+        items.append(item("EXPERIENCE", streak_days=365))
     put_in_force(lowest(BadgeTrack.PERMANENT), items)
     while (check_in := execute(user=earner(), now=long_ago)).result_place:
         """Luck decided otherwise."""

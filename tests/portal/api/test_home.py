@@ -2,6 +2,7 @@
 
 import secrets
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from checkin.services import checkins
 from credits.models import EntrySource, ExpiringLot, ExpiryRule
 from credits.services import entries
 from relay.models import RelayTransaction
+from rewards.models import BadgeTrack
+from tests.checkin.items import item
+from tests.checkin.rows import lowest, put_in_force
 from tests.factories import UserFactory
 from tests.portal.history_rows import relayed
 from tests.staff import member
@@ -103,6 +107,25 @@ def test_a_streak_ends_today_or_yesterday(
     assert [day["checkIns"] for day in calendar["days"]] == [int(ago in days_ago) for ago in range(6, -1, -1)]
     assert calendar["canCheckIn"] == (0 not in days_ago)
     assert (calendar["nextCheckInAt"] is None) == calendar["canCheckIn"]
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "ahead"), [((), 3), ((1,), 2), ((0,), 2), ((1, 0), 1), ((2, 1), None), ((3, 2), 3)]
+)
+def test_the_next_drop_of_the_streak_comes_nearer_and_then_is_possible(
+    client: APIClient, access: str, user: User, days_ago: tuple[int, ...], ahead: int | None
+) -> None:
+    rare = item("EXPERIENCE", least=Decimal(3), most=Decimal(4), streak_days=3)
+    usual = item("EXPERIENCE", least=Decimal(1), most=Decimal(1))
+    put_in_force(lowest(BadgeTrack.PERMANENT), [usual, rare])
+    for days in days_ago:
+        checkins.execute(user=user, now=now() - timedelta(days=days))
+
+    calendar = read(client, access)["checkIn"]
+
+    shown = {"type": "EXPERIENCE", "least": 3, "most": 4, "effectiveTimeInMinutes": None, "inDays": ahead}
+    assert calendar["nextDrop"] == (shown if ahead else None)
+    assert len(calendar["chances"]) == (1 if ahead else 2)
 
 
 def test_the_chances_are_those_of_the_next_draw(client: APIClient, access: str, user: User) -> None:

@@ -331,6 +331,7 @@ class Calendar(TypedDict):
     streak: int
     days: "list[CalendarDay]"
     chances: "list[Chance]"
+    nextDrop: "NextDrop | None"
 
 
 class CalendarDay(TypedDict):
@@ -388,10 +389,10 @@ class Chance(TypedDict):
     """A drop that the next check-in can give."""
 
     type: "TypeEnum"
-    probability: float
     least: float
     most: float
     effectiveTimeInMinutes: int | None
+    probability: float
 
 
 CheckInDropsLimitedByEnum: TypeAlias = Literal["nothing", "nothing-earned", "no-drop-table"]
@@ -540,6 +541,7 @@ class Draw(TypedDict):
     attempt: int
     tables: list[int]
     experienceOnly: bool
+    streak: int | None
 
 
 class Drop(TypedDict):
@@ -769,6 +771,7 @@ class Item(TypedDict):
     valueMin: str
     valueMax: str
     effectiveTimeInMinutes: NotRequired[int]
+    streakDays: NotRequired[int]
 
 
 class Key(TypedDict):
@@ -949,6 +952,16 @@ class NewPurchaseRequest(TypedDict):
     pack: NotRequired[str]
     amount: NotRequired[int]
     currency: NotRequired[str | None]
+
+
+class NextDrop(TypedDict):
+    """A drop that becomes possible with a longer streak."""
+
+    type: "TypeEnum"
+    least: float
+    most: float
+    effectiveTimeInMinutes: int | None
+    inDays: int
 
 
 NextStepEnum: TypeAlias = Literal[

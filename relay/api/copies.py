@@ -25,8 +25,8 @@ from relay.api.profiles import ControllerSerializer
 from relay.models import RelayStatus
 from relay.services import copying
 from relay.services.accepting.calls import Caller
+from relay.services.accepting.deployments import controllers_body
 from relay.services.copying import FirstDeployment
-from relay.services.creations import controllers_body
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
 from users.errors import UntrustedCode
 

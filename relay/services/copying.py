@@ -14,20 +14,16 @@ from gateway.chain import lsp23
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain, home, on_home
 from gateway.chain.confirmation import confirmed
-from gateway.chain.lsp6 import Permission
 from gateway.chain.lsp23 import Controller
-from relay.errors import CopyAtHome, CopyUnsafe, FirstDeploymentUnknown
+from relay.errors import CopyAtHome, FirstDeploymentUnknown
 from relay.models import RelayTransaction
 from relay.services import removing
 from relay.services.accepting import consent, deployments, limits
 from relay.services.accepting.calls import Caller
 from relay.services.accepting.deployments import Order, WantedProfile
-from relay.services.removing import Removal, first_permissions
 from signer import removals
 from signer.deployments import MODULE, RELEASES, Addresses, Deployment, addresses_of, decode
 from users.models import User
-
-_MAY_CHANGE = Permission.ADDCONTROLLER | Permission.EDITPERMISSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ def copy(
     consent.require_session(caller, now=now)
     wanted = _first_of(caller, first)
     with on_home(), limits.share_of_nodes(caller.user_id):
-        removal = confirmed(lambda: _removal(wanted), refuses=lambda removal: bool(removal.lost))
+        removal = confirmed(lambda: removing.needed(wanted), refuses=lambda removal: bool(removal.lost))
     with limits.share_of_nodes(caller.user_id):
         with_removal = removing.signed(removal, removal_signature) if removal.lost else None
     holds: list[int | None] = []
@@ -125,24 +121,3 @@ def _found(caller: Caller) -> Iterator[Deployment]:
         at_home = get_chain_client().read_first_deployment(profile=caller.profile_address)
     if at_home:
         yield at_home
-
-
-def _removal(wanted: WantedProfile) -> Removal:
-    """
-    Read the home chain; return what has to be taken from the copy.
-
-    Raises:
-        CopyUnsafe: the profile has another key manager at home, or nobody could change the copy.
-    """
-    client, addresses, given = get_chain_client(), wanted.addresses, first_permissions(wanted)
-    profile = client.read_profile(
-        profile=addresses.profile, controller=addresses.profile, digest=bytes(32), signature=b""
-    )
-    if profile.owner != addresses.key_manager:
-        raise CopyUnsafe("At home the profile has another owner than its first key manager.", controllers=[])
-    if not any(permissions & _MAY_CHANGE == _MAY_CHANGE for permissions in given.values()):
-        detail = "No first controller may change the controllers of the copy."
-        raise CopyUnsafe(detail, controllers=list(given))
-    now = client.read_permissions(profile=addresses.profile, controllers=list(given))
-    kept = {address: given[address] & today for address, today in zip(given, now, strict=True)}
-    return Removal(wanted, kept)

@@ -7,7 +7,7 @@ request, repeated, deploys the same profile.
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -21,11 +21,11 @@ from eth_hash.auto import keccak
 from credits.models import ExpiringLot, HoldStatus
 from gateway.chain import lsp23
 from gateway.chain.client import get_chain_client
-from gateway.chain.config import get_chain, home
+from gateway.chain.config import get_chain, home, on_home
 from gateway.chain.confirmation import confirmed
-from gateway.chain.lsp23 import Controller
 from gateway.chain.types import ProfileState
 from relay.errors import (
+    CopyUnsafe,
     CreationKeyUsed,
     OriginMissing,
     OriginUsed,
@@ -34,8 +34,9 @@ from relay.errors import (
     RegistrationsUsed,
 )
 from relay.models import ProfileCreation
+from relay.services import removing
 from relay.services.accepting import deployments
-from relay.services.accepting.deployments import Order, WantedProfile
+from relay.services.accepting.deployments import Order, WantedProfile, controllers_body
 from signer.deployments import addresses_of
 from sponsors.models import Purpose, Sponsor, SponsoredCall
 from sponsors.rules.policies import DAY_SECONDS, period_of
@@ -111,14 +112,19 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
         CreationKeyUsed: the key names another profile.
         OriginMissing, OriginUsed: the policy pays for no more new profiles of this origin today.
         PostDeploymentRefused: the data of the profile are refused; the error names the entry.
+        CopyUnsafe: the profile exists at home, which has taken permissions from one of its first controllers.
         DomainError: the deployment was refused, see `deployments.accept`; nothing is stored.
     """
     earlier = _of_sponsor(sponsor).filter(request_key=request.row_key).first()
     if earlier is not None and earlier.body_hash != request.body_hash:
         raise CreationKeyUsed(f"The key was used for {earlier.profile_address}.")
-    if earlier is not None and (_is_active(earlier) if earlier.hold else _is_there(earlier)):
+    if earlier is not None and (
+        _is_active(earlier) if earlier.hold else removing.exists(earlier.profile_address)
+    ):
         return earlier
     wanted = request.profile(sponsor)
+    if get_chain() is not home():
+        _require_safe_copy(wanted)
 
     def store(user: User, hold_id: int | None) -> None:
         if hold_id is not None:
@@ -141,6 +147,24 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
     choice = SponsorChoice(sponsor.slug, voucher=request.voucher)
     deployments.accept(Order(wanted, now, sponsor=choice, request_id=request_id), store=store)
     return _of_sponsor(sponsor).get(request_key=request.row_key)
+
+
+def _require_safe_copy(wanted: WantedProfile) -> None:
+    """
+    Refuse to deploy on another chain what would belong to controllers that the home chain has removed.
+
+    Raises:
+        CopyUnsafe: see there. A profile that home does not have yet has lost no controller.
+    """
+    with on_home():
+        if not confirmed(
+            lambda: removing.exists(wanted.addresses.profile), refuses=lambda is_there: not is_there
+        ):
+            return
+        removal = confirmed(lambda: removing.needed(wanted), refuses=lambda removal: bool(removal.lost))
+    if removal.lost:
+        detail = "Home has removed first controllers. The profile's owner can copy it without them."
+        raise CopyUnsafe(detail, controllers=removal.lost)
 
 
 def _require_place_of_origin(sponsor: Sponsor, request: Request, hold_id: int, now: datetime) -> None:
@@ -185,23 +209,9 @@ def _columns(wanted: WantedProfile) -> dict[str, Any]:
     }
 
 
-def controllers_body(controllers: Iterable[Controller]) -> list[dict[str, str]]:
-    """Return controllers as the API names them, with permissions as LSP-6 encodes them."""
-    return [{"address": one.address, "permissions": f"0x{int(one.permissions):064x}"} for one in controllers]
-
-
 def _is_active(row: ProfileCreation) -> bool:
     relayed = getattr(row.hold, "relay_transaction", None)
     return relayed is not None and relayed.status in relayed.ACTIVE
-
-
-def _is_there(row: ProfileCreation) -> bool:
-    """Return whether a profile that somebody else deployed still exists."""
-    profile = row.profile_address
-    state: ProfileState = get_chain_client().read_profile(
-        profile=profile, controller=profile, digest=bytes(32), signature=b""
-    )
-    return bool(state.profile_code)
 
 
 def register(*, sponsor: Sponsor, profile: str, now: datetime) -> ProfileCreation:

@@ -18,13 +18,13 @@ from gateway.chain.lsp25 import relay_digest
 from gateway.chain.signatures import recover_signers
 from gateway.common.fields import checksum
 from relay.errors import CopyNeedsRemoval, CopyTaken, CopyUnsafe
-from relay.services.accepting.deployments import WantedProfile
-from relay.services.creations import controllers_body
+from relay.services.accepting.deployments import WantedProfile, controllers_body
 from signer import removals
 from signer.contracts import code_hash
 from signer.deployments import RECEIVER_DELEGATES
 from signer.removals import CopyWithRemoval, Entries, payload_of
 
+_MAY_CHANGE = Permission.ADDCONTROLLER | Permission.EDITPERMISSIONS
 _MAY_REMOVE = Permission.EDITPERMISSIONS | Permission.EXECUTE_RELAY_CALL
 _WORD, _ADDRESS_BYTES = 32, 20
 
@@ -106,6 +106,27 @@ def first_permissions(wanted: WantedProfile) -> dict[str, int]:
     }
 
 
+def needed(wanted: WantedProfile) -> Removal:
+    """
+    Read the home chain; return what has to be taken from the copy.
+
+    Raises:
+        CopyUnsafe: the profile has another key manager at home, or nobody could change the copy.
+    """
+    client, addresses, given = get_chain_client(), wanted.addresses, first_permissions(wanted)
+    profile = client.read_profile(
+        profile=addresses.profile, controller=addresses.profile, digest=bytes(32), signature=b""
+    )
+    if profile.owner != addresses.key_manager:
+        raise CopyUnsafe("At home the profile has another owner than its first key manager.", controllers=[])
+    if not any(permissions & _MAY_CHANGE == _MAY_CHANGE for permissions in given.values()):
+        detail = "No first controller may change the controllers of the copy."
+        raise CopyUnsafe(detail, controllers=list(given))
+    now = client.read_permissions(profile=addresses.profile, controllers=list(given))
+    kept = {address: given[address] & today for address, today in zip(given, now, strict=True)}
+    return Removal(wanted, kept)
+
+
 def signed(removal: Removal, signature: bytes) -> CopyWithRemoval | None:
     """
     Return the copy with its signed removal; None if the copy exists, and nothing has to be removed there.
@@ -117,7 +138,7 @@ def signed(removal: Removal, signature: bytes) -> CopyWithRemoval | None:
         UnusableSignature: no address can be recovered from the signature.
     """
     profile, terms = removal.wanted.addresses.profile, removal.terms
-    if confirmed(lambda: _exists(profile)):
+    if confirmed(lambda: exists(profile)):
         if not confirmed(lambda: holds(profile, removal.entries), refuses=lambda held: not held):
             raise CopyTaken("The copy exists already, with controllers that home has removed.", **terms)
         return None
@@ -140,7 +161,8 @@ def signed(removal: Removal, signature: bytes) -> CopyWithRemoval | None:
     return CopyWithRemoval(removal.wanted.new.deployment, removal.entries, normalised)
 
 
-def _exists(profile: str) -> bool:
+def exists(profile: str) -> bool:
+    """Read the current chain; return whether the profile has code there."""
     state = get_chain_client().read_profile(
         profile=profile, controller=profile, digest=bytes(32), signature=b""
     )

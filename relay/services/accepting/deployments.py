@@ -5,7 +5,7 @@ It takes the path of a relay call: the same holds, relayers, account nonces and 
 is opened in the transaction that accepts it, so a refusal leaves no account.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -17,7 +17,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.confirmation import confirmed
 from gateway.chain.errors import CallReverted
-from gateway.chain.lsp23 import NewProfile
+from gateway.chain.lsp23 import Controller, NewProfile
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery
@@ -53,6 +53,11 @@ class WantedProfile:
 
     new: NewProfile
     addresses: Addresses
+
+
+def controllers_body(controllers: Iterable[Controller]) -> list[dict[str, str]]:
+    """Return controllers as the API names them, with permissions as LSP-6 encodes them."""
+    return [{"address": one.address, "permissions": f"0x{int(one.permissions):064x}"} for one in controllers]
 
 
 # Called in the transaction that accepts, with the profile's user and the hold; None if the profile existed already.

@@ -23,6 +23,7 @@ from relay.models import Loss, ProfileCreation, RelayTransaction
 from relay.services import copying
 from relay.services.accepting.calls import Caller
 from relay.services.copying import Copy
+from relay.services.creations import Request
 from relay.services.fleet import losses
 from signer import removals
 from signer.deployments import addresses_of, decode
@@ -31,7 +32,7 @@ from tests.relay.callers import execute
 from tests.relay.conftest import Refused, Settle
 from tests.relay.creating import a_key, a_request, address_of, create, deployment_of, for_profiles, profile_of
 from tests.relay.signing import sign_call
-from tests.relay.sponsoring import execute_sponsored
+from tests.relay.sponsoring import account_of, execute_sponsored
 from tests.relay.two_chains import ForeignChain, foreign_chain
 from tests.relay.workers import assert_books_agree, broadcast_all, track
 from tests.sponsors.sponsorships import make_policy, make_sponsor
@@ -300,3 +301,25 @@ def test_a_reorganisation_that_lets_a_stranger_deploy_first_takes_the_copy_back(
     made.relayed.refresh_from_db()
     assert (made.relayed.status, made.relayed.failure_code) == ("Failed", "copy-taken")
     assert balance_of(robbed.user).balance == 10_000
+
+
+def test_a_sponsor_pays_for_the_copy_of_a_profile_that_exists_but_not_for_removed_controllers(
+    robbed: Robbed, services: Services, relayers: object, elsewhere: ForeignChain, refused: Refused
+) -> None:
+    deployment = decode(bytes(deployment_of(robbed.row).payload))
+    assert deployment is not None
+    payer = make_sponsor()
+    for_profiles(payer, chain_id=elsewhere.id)
+    request = Request(key="", salt=deployment.salt, data=deployment.module_data)
+    for word in (0, int(Permission.CALL)):
+        robbed.set_permissions(robbed.stolen, word)
+        with on_chain(elsewhere.id), refused(CopyUnsafe) as refusal:
+            create(payer, request)
+        assert refusal.value.members["controllers"] == [address_of(robbed.stolen)]
+    robbed.set_permissions(robbed.stolen, ALL_PERMISSIONS)
+    with on_chain(elsewhere.id):
+        row = create(payer, request)
+    assert row.profile_address == robbed.row.profile_address
+    assert settle_on(elsewhere) == 1
+    assert balance_of(robbed.user).balance == 10_000
+    assert account_of(payer).balance < 100_000

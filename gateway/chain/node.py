@@ -159,8 +159,8 @@ class Node:
         """
         Return each call's value, or the `NodeFault` in place of it, in order.
 
-        The same request verifies that the node is on our chain, with `checked` always, else after no recent response
-        has.
+        The same request verifies that the node is on our chain, with `checked` always, else if no recent response has;
+        unless the chain's id is what is asked.
 
         Raises:
             NodeFault: the node did not respond, is on another chain, or the response is not one to these calls.
@@ -168,7 +168,7 @@ class Node:
         if not calls:
             return []
         is_asked = checked or time.monotonic() > self._same_chain_until
-        extra = [CHAIN_ID] if is_asked and self._chain_id is not None else []
+        extra = [CHAIN_ID] if is_asked and self._chain_id is not None and list(calls) != [CHAIN_ID] else []
         with self._place():
             values = self._in_pieces(calls, extra, self.timeout_seconds)
             short = [place for place, value in enumerate(values) if isinstance(value, SenderShort)]

@@ -13,6 +13,7 @@ from accounting.models import CoinRate
 from accounting.rules import Collected, Moved, deferred, kept_net
 from credits.lots import Lots, Posting
 from credits.models import CreditEntry
+from credits.queries import POSTING
 from gateway.chain.config import home
 from gateway.common import db
 from gateway.common.statements import Statements
@@ -44,9 +45,9 @@ class Row(NamedTuple):
     """An entry, and the account's balance after it."""
 
     account_id: int
-    posting: Posting
     balance_after: int
     created_at: datetime
+    posting: Posting
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,12 @@ def entries_by_account(
         rows = rows.filter(account__user__in=users)
     values = rows.order_by("account_id", "account_version").values_list(
         "account_id", "account__user_id", "account__sponsor__slug",
-        "id", "key", "source", "amount", "balance_after", "created_at",
+        "balance_after", "created_at", *POSTING,
     )  # fmt: skip
     for (account_id, user_id, sponsor), group in groupby(
         values.iterator(chunk_size=_CHUNK), key=lambda row: row[:3]
     ):
-        own = [Row(account_id, Posting(*row[3:7]), row[7], row[8]) for row in group]
+        own = [Row(account_id, row[3], row[4], Posting(*row[5:])) for row in group]
         yield Owner(user_id, sponsor or ""), own[: first_from(own, until)]
 
 

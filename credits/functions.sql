@@ -107,8 +107,8 @@ END $$;
 --
 -- wanted: [{place, user_id, key, credits, debt_limit, paid_only, elsewhere}], with the debt limit of the user's badge, and the
 -- call's chain unless it is the home chain. A hold that is `paid_only` takes neither credits that were given nor debt.
--- Elsewhere, first credits are taken only if their policy names the chain and they cover the hold. One row for each, in the order of accounts, those on debt
--- last:
+-- Elsewhere, first credits are taken only if their policy names the chain and they cover the hold; as long as some are
+-- left, every other hold elsewhere is `paid_only`. One row for each, in the order of accounts, those on debt last:
 --   placed       the hold, the account's balance, and how many of its holds are open now
 --   repeated     the key was taken before: the hold it names, its user, and the balance of that user's account
 --   insufficient the account affords less, or the service lends no more today: `available` is what a hold could take
@@ -173,17 +173,7 @@ BEGIN
         END IF;
         IF is_placed AND call.elsewhere = ANY(home.chain_ids) AND call.credits <= home.left_over - held_before THEN
             NULL;
-        ELSIF is_placed AND NOT coalesce(call.paid_only, false) AND home.left_over IS NOT NULL
-            AND call.credits > balance - held_before - greatest(0, home.left_over - held_before)
-        THEN
-            UPDATE credits_account AS account
-            SET held = account.held - call.credits, open_holds = account.open_holds - 1
-            WHERE account.id = call.account_id;
-            DELETE FROM credits_hold WHERE id = call.hold_id;
-            outcome := 'insufficient';
-            available := greatest(0, balance - held_before - greatest(0, home.left_over - held_before));
-            open_holds := NULL;
-        ELSIF is_placed AND call.paid_only THEN
+        ELSIF is_placed AND (call.paid_only OR home.left_over IS NOT NULL) THEN
             paid_left := credits_paid_left(call.account_id);
             IF call.credits > paid_left THEN
                 UPDATE credits_account AS account

@@ -5,7 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Min, QuerySet, Sum
+from django.db.models import (
+    BigIntegerField,
+    BooleanField,
+    Case,
+    Exists,
+    F,
+    Func,
+    Min,
+    OuterRef,
+    QuerySet,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast
 
 from credits.models import (
     DISPROOFS,
@@ -13,6 +27,7 @@ from credits.models import (
     Allowance,
     CreditAccount,
     CreditEntry,
+    CreditHold,
     EntrySource,
     ReconciliationRun,
 )
@@ -74,6 +89,19 @@ def earnings_of(account: CreditAccount) -> QuerySet[CreditEntry]:
     """Return every entry of the account except relay charges."""
     return CreditEntry.objects.filter(account_id=account.pk).exclude(source=EntrySource.RELAY_TRANSACTION)
 
+
+# The hold is named by the key, because a reversed charge is no longer the entry of its hold.
+_HOLD_ID = Func(OuterRef("key"), Value(":"), Value(2), function="split_part")
+_CHARGES_PAID_ONLY = Case(
+    When(
+        source=EntrySource.RELAY_TRANSACTION,
+        then=Exists(CreditHold.objects.filter(paid_only=True, pk=Cast(_HOLD_ID, BigIntegerField()))),
+    ),
+    default=False,
+    output_field=BooleanField(),
+)
+# The values of entries in the order of `credits.lots.Posting`.
+POSTING = (F("id"), F("key"), F("source"), F("amount"), _CHARGES_PAID_ONLY)
 
 _USE = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
 

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 
 from credits.lots import EXPIRY, PAID_SOURCES, Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot, ExpiryRule
+from credits.queries import POSTING
 from credits.services.statements import Sql
 from gateway.common import db
 from users.models import User
@@ -135,7 +136,7 @@ def _expire(account_ids: list[int], now: datetime) -> int:
 def _lots(account_ids: list[int]) -> Iterator[tuple[int, Lots]]:
     """Yield the lots of each account."""
     rows = CreditEntry.objects.filter(account__in=account_ids).order_by("account_id", "account_version")
-    values = rows.values_list("account_id", "id", "key", "source", "amount").iterator(chunk_size=5_000)
+    values = rows.values_list("account_id", *POSTING).iterator(chunk_size=5_000)
     for account_id, own in groupby(values, key=lambda row: row[0]):
         yield account_id, Lots(Posting(*row[1:]) for row in own)
 

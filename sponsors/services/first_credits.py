@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
+from django.db.models import BigIntegerField, OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from credits.models import CreditEntry, EntrySource, ExpiringLot, HoldStatus, HomeCredits
 from credits.services.entries import Posting, post_all
@@ -61,12 +63,21 @@ def give(*, closed: Sequence[ClosedHold], due: Mapping[int, Due], now: datetime)
         ExpiringLot(entry_id=ids[key], credits=one.credits, expires_at=ends[key], announced_at=now)
         for key, one in given.items()
     )
-    accounts = dict(CreditEntry.objects.filter(pk__in=ids.values()).values_list("key", "account"))
+    # After a reorganisation there are charges already, which the credits before these have paid.
+    charges = CreditEntry.objects.filter(account=OuterRef("account"), hold__paid_only=False).order_by()
+    spent = charges.values("account").annotate(spent=-Sum("amount")).values("spent")
+    posted = CreditEntry.objects.filter(pk__in=ids.values()).values_list(
+        "key", "account", Coalesce(Subquery(spent), 0, output_field=BigIntegerField())
+    )
     HomeCredits.objects.bulk_create(
         HomeCredits(
-            account_id=accounts[key], credits=one.credits, chain_ids=one.chain_ids, expires_at=ends[key]
+            account_id=account_id,
+            credits=given[key].credits,
+            spent=spent,
+            chain_ids=given[key].chain_ids,
+            expires_at=ends[key],
         )
-        for key, one in given.items()
+        for key, account_id, spent in posted
     )
 
 

@@ -13,6 +13,7 @@ from accounting.models import Month
 from accounting.services.closing import digest_of
 from credits.lots import EXPIRY, Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot
+from credits.queries import POSTING
 from credits.services.expiry import NOTICE, lifetime
 from payments.models import Clawback, MoneyReturn, Payout, Purchase
 from payments.services.top_ups import COOLDOWN
@@ -65,7 +66,7 @@ def _postings(account: int, until: datetime | None = None) -> list[Posting]:
     rows = CreditEntry.objects.filter(account=account).order_by("account_version")
     if until is not None:
         rows = rows.filter(created_at__lt=until)
-    return [Posting(*row) for row in rows.values_list("id", "key", "source", "amount")]
+    return [Posting(*row) for row in rows.values_list(*POSTING)]
 
 
 def of_currencies(sums: Sums, name: str) -> Counter[str]:

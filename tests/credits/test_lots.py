@@ -13,6 +13,7 @@ from credits.lots import EXPIRY, Lot, Lots, Posting
 GIVEN, PAID, CHARGE, BACK, CLAWBACK, EARNING_BACK = (
     "CHECK_IN", "SUBSCRIBED_PAYOUT", "RELAY_TRANSACTION", "RELAY_REVERSAL", "PAYOUT_CLAWBACK", "EARNING_REVERSAL",
 )  # fmt: skip
+FIRST = "FIRST_CREDITS"
 
 
 def invoice(number: int) -> str:
@@ -85,6 +86,33 @@ def test_an_expiry_takes_the_lot_that_it_names_alone() -> None:
     lots = lots_of(("a", GIVEN, 5), ("b", GIVEN, 5), ("expiry:2:0", EXPIRY, -5))
 
     assert left(lots) == {"a": 5, "b": 0}
+
+
+def test_a_charge_of_paid_credits_takes_no_others_as_long_as_some_are_left() -> None:
+    lots = lots_of(("a", GIVEN, 5), (invoice(1), PAID, 5))
+    lots.post(Posting(9, "hold:1", CHARGE, -4, paid_only=True))
+    assert left(lots) == {"a": 5, invoice(1): 1}
+
+    lots.post(Posting(10, "hold:2", CHARGE, -3, paid_only=True))
+    assert left(lots) == {"a": 3, invoice(1): 0}
+
+
+def test_first_credits_pay_first_whatever_was_given_before_or_is_reversed() -> None:
+    lots = lots_of(
+        ("a", GIVEN, 5), ("first", FIRST, 6), ("hold:1", CHARGE, -4), ("hold:2", CHARGE, -4), (invoice(1), PAID, 5)
+    )  # fmt: skip
+    assert left(lots) == {"a": 3, "first": 0, invoice(1): 5}
+
+    lots.post(Posting(9, "reversal:hold:1", BACK, 4))
+    assert left(lots) == {"a": 5, "first": 2, invoice(1): 5}
+
+
+def test_first_credits_that_are_taken_back_leave_others_alone() -> None:
+    lots = lots_of(
+        ("first:1", FIRST, 6), (invoice(1), PAID, 5), ("first:2", FIRST, 6), ("hold:1", CHARGE, -2)
+    )
+    lots.post(Posting(9, "reversal:first:2", BACK, -6))
+    assert left(lots) == {"first:1": 4, invoice(1): 5, "first:2": 0}
 
 
 # --- A model that moves single credits, one at a time.

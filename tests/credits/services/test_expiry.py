@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from credits.lots import Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot, ExpiryRule
+from credits.queries import POSTING
 from credits.services import entries, expiry, holds
 from credits.services.reconciliation import find_differences
 from tests.credits.causes import causeless
@@ -49,7 +50,7 @@ def expired(user: User) -> list[int]:
 
 def lots_of(user: User) -> Lots:
     rows = CreditEntry.objects.filter(account__user=user).order_by("account_version")
-    return Lots(Posting(*row) for row in rows.values_list("id", "key", "source", "amount"))
+    return Lots(Posting(*row) for row in rows.values_list(*POSTING))
 
 
 def test_given_credits_expire_after_their_announced_time(now: datetime, rule: ExpiryRule) -> None:

@@ -48,14 +48,20 @@ def _place(user: User, credits: int, chain: int | None = None, **terms: Any) -> 
 
 
 def test_first_credits_stay_at_home_where_a_chain_takes_given_credits() -> None:
-    given = random.randint(5, 500)
-    user = _with(first=1_000, given=given)
+    paid = random.randint(5, 500)
+    user = _with(first=1_000, given=1_000, paid=paid)
     before = everything()
-    assert _place(user, given + 1, _OTHER) == ("insufficient", given)
-    assert _place(user, 1_000 + given + 1, _OTHER, debt_limit=10**6)[0] == "insufficient"
+    assert _place(user, paid + 1, _OTHER) == ("unpaid", paid)
+    assert _place(user, 2_000 + paid + 1, _OTHER, debt_limit=10**6)[0] == "insufficient"
     assert everything() == before
-    assert _place(user, given, _OTHER)[0] == "placed"
-    assert _place(user, 1_000)[0] == "placed"
+    for part in (paid - 1, 1):
+        key = secrets.token_hex(8)
+        assert _place(user, part, _OTHER, key=key)[0] == "placed"
+        holds.close(costs={CreditHold.objects.get(key=key).pk: part})
+    # However often a call elsewhere was charged, it has taken none of them.
+    assert _place(user, 1, _OTHER) == ("unpaid", 0)
+    assert HomeCredits.objects.get().left == 1_000
+    assert _place(user, 2_000)[0] == "placed"
     assert find_differences() == []
 
 
@@ -82,7 +88,7 @@ def test_what_was_spent_at_home_is_no_longer_kept_for_it() -> None:
     user = _with(first=100, given=100)
     key = secrets.token_hex(8)
     holds.close(costs={holds.place(user_id=user.pk, credits=60, key=key): 60})
-    assert _place(user, 101, _OTHER) == ("insufficient", 100)
+    assert _place(user, 1, _OTHER) == ("unpaid", 0)
     holds.close(costs={holds.place(user_id=user.pk, credits=40, key=secrets.token_hex(8)): 40})
     assert _place(user, 100, _OTHER)[0] == "placed"
     assert HomeCredits.objects.get().left == 0
@@ -96,7 +102,7 @@ def test_credits_paid_elsewhere_leave_first_credits_at_home() -> None:
     (closed,) = holds.close(costs={CreditHold.objects.get(key=key).pk: 50})
     assert (closed.from_first, HomeCredits.objects.get().left) == (0, 100)
     before = everything()
-    assert _place(user, 1, _OTHER) == ("insufficient", 0)
+    assert _place(user, 1, _OTHER) == ("unpaid", 0)
     assert everything() == before
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from credits.models import CreditAccount, CreditEntry, CreditHold, EntrySource, ExpiringLot, HomeCredits
-from credits.services import causes, expiry
+from credits.services import causes, expiry, holds
 from credits.services.entries import Posting, post_all
 from devstack.services.stack import Services
 from gateway.common.errors import DomainError
@@ -128,10 +128,13 @@ def test_first_credits_go_back_and_come_again_with_a_deployment_that_a_reorganis
 ) -> None:
     row = create(sponsor)
     assert settle() == 1
+    paid = random.randint(1, _GIFT)
+    charge = holds.place(user_id=row.user_id, credits=paid, key="charge")
+    holds.close(costs={charge: paid})
     chain.reorganise(django_settings.CONFIRMATIONS)
     assert settle() == 0
     assert deployment_of(row).status == "Submitted"
-    assert (account_of(sponsor).balance, _account(row).balance) == (100_000, 0)
+    assert (account_of(sponsor).balance, _account(row).balance) == (100_000, -paid)
     assert not HomeCredits.objects.exists()
     assert account_of(sponsor).held == hold_of(deployment_of(row)).amount + _GIFT
     _no_differences()
@@ -139,7 +142,10 @@ def test_first_credits_go_back_and_come_again_with_a_deployment_that_a_reorganis
     resend()
     assert settle() == 1
     cost = deployment_of(row).real_cost
-    assert (account_of(sponsor).balance, _account(row).balance) == (100_000 - cost - _GIFT, _GIFT)
+    assert (account_of(sponsor).balance, _account(row).balance) == (100_000 - cost - _GIFT, _GIFT - paid)
+    assert HomeCredits.objects.get().left == _GIFT - paid
+    left = sum(each.credits for each in expiry.expiring_of(user=row.user, now=timezone.now()))
+    assert left == _GIFT - paid
     there_and_back = [("FIRST_CREDITS", _GIFT), ("RELAY_REVERSAL", -_GIFT), ("FIRST_CREDITS", _GIFT)]
     assert _entries(_account(row)) == there_and_back
     _no_differences()

@@ -7,7 +7,6 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import Count
 from eth_utils.address import is_hex_address
 
 from gateway.chain.client import get_chain_client
@@ -18,7 +17,8 @@ from gateway.chain.signing import NoSigner, get_signer
 from gateway.chain.treasury import get_treasury
 from gateway.chain.types import Chain
 from gateway.common.checks import asks_another_server, asks_the_database
-from relay.models import CreditPrice, RelayTransaction
+from relay.models import CreditPrice
+from relay.queries.chains import removed_chains_with_open_calls
 from relay.queries.prices import recorded_rates
 from relay.rules import Priced, deviation
 from users.models import TrustedImplementation
@@ -137,16 +137,8 @@ def first_prices() -> list[CheckMessage]:
 @asks_the_database
 def chains_with_open_calls() -> list[CheckMessage]:
     """Refuse settings without a chain that has calls in progress: nobody would send, settle or charge them."""
-    configured = {chain.id for chain in chains()}
-    open_calls = RelayTransaction.objects.in_progress().exclude(chain_id__in=configured).values("chain_id")
-    return [
-        Error(
-            f"Chain {row['chain_id']} is not in CHAINS and has calls in progress: {row['calls']}.",
-            hint=f"Add the chain again with CHAIN_{row['chain_id']}_TAKES_CALLS=False until they have ended.",
-            id="relay.E007",
-        )
-        for row in open_calls.annotate(calls=Count("pk")).order_by("chain_id")
-    ]
+    removed = removed_chains_with_open_calls()
+    return [Error(chain.fault, hint=chain.remedy, id="relay.E007") for chain in removed]
 
 
 @asks_the_database

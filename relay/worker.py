@@ -32,6 +32,7 @@ from gateway.common import clock, metrics, tasks
 from gateway.common.errors import DomainError
 from gateway.common.leases import LeaseLost
 from gateway.web import tracing
+from relay.queries.chains import removed_chains_with_open_calls
 from relay.services.accepting import unsigned
 from relay.services.sending import broadcasting, funding
 from relay.services.sending.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls
@@ -288,6 +289,22 @@ def loops_of_chain(*, owner: str) -> list[Loop]:
     return loops
 
 
+def _require_chains_of_open_calls() -> None:
+    """
+    Refuse to start without a chain that has calls in progress. While the database is unavailable, nothing is checked.
+
+    Raises:
+        ImproperlyConfigured: no process would send, settle or charge these calls, and their credits would stay held.
+    """
+    try:
+        removed = removed_chains_with_open_calls()
+    except (OperationalError, InterfaceError):
+        connection.close()
+        return
+    if removed:
+        raise ImproperlyConfigured(" ".join(f"{chain.fault} {chain.remedy}" for chain in removed))
+
+
 class RelayLoops(bootsteps.StartStopStep):
     """The step of a Celery worker that runs the loops, where the worker takes the queue `relay`."""
 
@@ -302,12 +319,13 @@ class RelayLoops(bootsteps.StartStopStep):
         return QUEUE in worker.app.amqp.queues.consume_from
 
     def create(self, worker: Any) -> None:
-        """Refuse a pool that forks."""
+        """Refuse a pool that forks, and settings without a chain that has calls in progress."""
         pool = worker.pool_cls.__module__.rpartition(".")[2]
         if pool not in _POOLS:
             raise ImproperlyConfigured(
                 f"The worker of the queue {QUEUE} runs threads: start it with --pool solo or --pool threads."
             )
+        _require_chains_of_open_calls()
 
     def start(self, worker: Any) -> None:
         """Start the loops; the worker connects to the broker after this step."""
@@ -317,8 +335,8 @@ class RelayLoops(bootsteps.StartStopStep):
                 self._loops += loops_of_chain(owner=worker.hostname)
         clock.start()
         self._node_checks = node_checks()
-        for checks in self._node_checks:
-            checks.start()
+        for node_check in self._node_checks:
+            node_check.start()
         metrics.reporter().start()
         tracing.start()
         signals.worker_shutting_down.connect(self._end_soon)
@@ -329,8 +347,8 @@ class RelayLoops(bootsteps.StartStopStep):
     def stop(self, worker: Any) -> None:
         """Stop the loops after their current runs, within a time limit."""
         self._end_soon()
-        for checks in self._node_checks:
-            checks.stop()
+        for node_check in self._node_checks:
+            node_check.stop()
         deadline = time.monotonic() + _ENDING_SECONDS
         for thread in (*self._loops, self._watchdog):
             thread.join(max(0.0, deadline - time.monotonic()))

@@ -6,6 +6,7 @@ from django.db.models import CharField, OuterRef, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from credits.models import CreditHold
+from gateway.chain.config import chains
 from gateway.common.fields import checksum
 from relay.models import Attempt, FinalBlock, Loss, ProfileCreation, RelayTransaction
 from users.models import User
@@ -17,12 +18,18 @@ _ERASED_KEY = Concat(Value("relay:erased:"), Cast("pk", CharField()))
 
 
 def reason_to_wait(user: User) -> str:
-    """Return why the user's calls may still change; empty if all are final."""
+    """
+    Return why the user's calls may still change; empty if all are final.
+
+    Nobody reads blocks of a chain that is no longer in the settings, so calls that ended there do not change.
+    """
     if RelayTransaction.objects.in_progress().filter(user=user).exists():
         return "a relay call is in progress"
     final = FinalBlock.objects.filter(chain_id=OuterRef("chain_id")).values("number")
     young = Attempt.objects.filter(
-        relay_transaction__user=user, block_number__gt=Coalesce(Subquery(final), -1)
+        relay_transaction__user=user,
+        chain_id__in=[chain.id for chain in chains()],
+        block_number__gt=Coalesce(Subquery(final), -1),
     )
     return "the block of a relay call is not final" if young.exists() else ""
 

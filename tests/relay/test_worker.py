@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from celery.concurrency import prefork, solo, thread
@@ -17,7 +18,9 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
+from devstack.world.profiles import Profile
 from gateway.celery import app
+from gateway.chain.config import on_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.common.models import Lease
 from relay import worker
@@ -29,10 +32,13 @@ from relay.worker import Broadcasting, Loop, RelayLoops, Tracking, Watchdog
 from tests.credits.rows import query
 from tests.fakes.chain import FakeChain
 from tests.journeys.waiting import until
+from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Accept
+from tests.relay.two_chains import ForeignChain
 from tests.relay.workers import broadcast_all, later, track
 from tests.threads import at_once
+from users.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -375,6 +381,34 @@ def test_a_worker_that_forks_refuses_to_run_them() -> None:
     forking = fake_worker("relay", pool=prefork)
     with pytest.raises(ImproperlyConfigured, match="--pool solo"):
         RelayLoops(forking).include(forking)
+
+
+def test_a_worker_refuses_to_run_without_a_chain_that_has_open_calls(
+    foreign: ForeignChain, user: User, profile: Profile, settings: Settings
+) -> None:
+    with on_chain(foreign.id):
+        execute(user=user, call=foreign.sign(profile), now=timezone.now())
+    one, with_chain = fake_worker("relay"), settings.CHAINS
+    settings.CHAINS = {}
+    with pytest.raises(ImproperlyConfigured) as refusal:
+        RelayLoops(one).include(one)
+    assert str(refusal.value) == (
+        f"Chain {foreign.id} is not in CHAINS and has calls in progress: 1. "
+        f"Add the chain again with CHAIN_{foreign.id}_TAKES_CALLS=False until they have ended."
+    )
+    # Other workers, and this one while the database is unavailable, start.
+    other = fake_worker("default")
+    assert not RelayLoops(other).include(other)
+    with patch.object(worker, "removed_chains_with_open_calls", side_effect=OperationalError):
+        assert RelayLoops(one).include(one)
+
+    settings.CHAINS = with_chain
+    with on_chain(foreign.id):
+        broadcast_all()
+        foreign.mine(2)
+        assert track() == 1
+    settings.CHAINS = {}
+    assert RelayLoops(one).include(one)
 
 
 def test_the_loops_end_with_the_worker_and_leave_no_lease(relayers: object) -> None:

@@ -1,6 +1,6 @@
 """
-Documentation for integrators: the OpenAPI document, Swagger UI and ReDoc from local static files, and a page for each
-error code, made from the docstrings.
+Documentation for integrators: the OpenAPI document, Swagger UI from local static files, and a page for each error code,
+made from the docstrings.
 """
 
 import functools
@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.gzip import gzip_page
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
-from drf_spectacular.views import SpectacularRedocView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
 from rest_framework.renderers import TemplateHTMLRenderer
 
@@ -201,7 +201,6 @@ def problem_detail(request: HttpRequest, code: str) -> HttpResponse:
 urlpatterns: list[URLPattern] = [
     re_path(r"^api/openapi\.json$", description, name="schema"),
     re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", **_PAGE)),
-    re_path(r"^api/docs/redoc/?$", SpectacularRedocView.as_view(url_name="schema", **_PAGE)),
     re_path(r"^problems/?$", problem_index),
     re_path(r"^problems/(?P<code>[a-z0-9-]+)/?$", problem_detail),
 ]

@@ -26,6 +26,7 @@ _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 # HTML in a guide is shown as text.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
+_NAMELESS = re.compile(r"<th[^>]*></th>")
 _DAY = {"Cache-Control": "public, max-age=86400"}
 
 
@@ -51,6 +52,8 @@ def guide_of(name: str) -> Guide | None:
             token.attrSet("id", _slug(inline.content))
         inline.children = inline.children and _without_ways_out(inline.children, file.parent)
     rendered: str = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    # Code scrolls, so the keyboard has to reach it; a heading without text names nothing.
+    rendered = _NAMELESS.sub("<td></td>", rendered.replace("<pre>", '<pre tabindex="0">'))
     return Guide(name, title, mark_safe(rendered))  # noqa: S308 - of our own files, whose HTML is escaped
 
 

@@ -74,6 +74,6 @@ def test_a_data_response_cannot_load_anything(client: Client, path: str, headers
     assert response.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
 
 
-@pytest.mark.parametrize("path", ["/api/docs", "/api/docs/redoc", "/problems/not-found"])
+@pytest.mark.parametrize("path", ["/api/docs", "/problems/not-found"])
 def test_pages_of_the_documentation_load_our_own_files(client: Client, path: str) -> None:
     assert _directives(client, path)["default-src"] == "'self'"

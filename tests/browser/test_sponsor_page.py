@@ -311,6 +311,60 @@ def test_an_owner_writes_each_template_and_switches_policies(browser: Browser, h
     ("size", "language"),
     [pytest.param(DESKTOP, "en", id="desktop-en"), pytest.param(PHONE, "de", id="phone-de")],
 )
+def test_an_owner_writes_a_policy_for_newcomers_and_errors_are_beside_their_fields(
+    browser: Browser, holder: Holder, pictures: Path | None, size: ViewportSize, language: str
+) -> None:
+    words = Words(language)
+    with window_of(browser, holder, size=size, locale=language) as page:
+        sponsor = owned(holder, page)
+        Sponsor.objects.filter(pk=sponsor.pk).update(day_credits=50_000, month_credits=500_000)
+        page.goto(f"{holder.base_url}{SPONSOR}#policies")
+        page.locator("[name=template]").select_option("newcomers")
+        fault = page.locator("form:has([name=template]) .bad")
+
+        def refused(name: str, why: str, **values: str) -> None:
+            """Write the values, and see the error below the field, which has the focus."""
+            for each, value in values.items():
+                page.locator(f"[name={each}]").fill(value)
+            page.get_by_role("button", name=words("Save the terms")).click()
+            expect(fault).to_have_text(why)
+            wrong = page.locator(f"label:has([name={name}]) + .bad")
+            expect(wrong).to_have_text(why)
+            expect(page.locator("[aria-invalid]")).to_have_attribute("name", name)
+            expect(page.locator(f"[name={name}]")).to_be_focused()
+
+        whole_number = words("Enter whole numbers above 0.")
+        refused("windowCalls", whole_number, windowCalls="many")
+        refused("windowHours", whole_number, windowCalls="40", windowHours="0.5")
+        refused("originCalls", whole_number, windowHours="12", campaignCalls="900", originCalls="-1")
+        days = words("First credits expire: enter 1 to {number} days.").replace("{number}", "365")
+        refused("firstDays", days, originCalls="3", firstCredits="2500")
+        refused("firstDays", days, firstDays="366")
+        page.locator("[name=firstDays]").fill("30")
+        expect(page.locator("label:has([name=firstCredits]) .hint")).to_contain_text(re.compile(r"\d"))
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        keep(page, pictures, f"newcomers-{language}-{size['width']}")
+        page.get_by_role("button", name=words("Save the terms")).click()
+        expect(page.locator("#message")).to_contain_text(words("Saved."))
+        shown = page.locator("article.policy")
+        for term in (
+            "First credits",
+            "First credits expire after",
+            "Number per origin and day",
+            "Number in total",
+        ):
+            expect(shown.get_by_role("term").filter(has_text=re.compile(f"^{words(term)}$"))).to_be_visible()
+    version = PolicyVersion.objects.get(policy__name="newcomers")
+    assert (version.purpose, version.chain_id) == ("profiles", None)
+    assert (version.window_calls, version.window_seconds, version.campaign_calls) == (40, 12 * 3_600, 900)
+    assert (version.origin_calls, version.first_credits, version.first_days) == (3, 2_500, 30)
+
+
+@pytest.mark.parametrize(
+    ("size", "language"),
+    [pytest.param(DESKTOP, "en", id="desktop-en"), pytest.param(PHONE, "de", id="phone-de")],
+)
 def test_an_owner_previews_a_draft_over_the_newest_calls(
     browser: Browser, holder: Holder, pictures: Path | None, size: ViewportSize, language: str
 ) -> None:

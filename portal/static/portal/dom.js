@@ -55,19 +55,39 @@ export async function busy(button, action, report) {
   }
 }
 
-/** A form whose submission runs an action like a button. `checks(values)` returns a sentence where something is wrong. */
+/**
+ * A form whose submission runs an action like a button. `checks(values)` returns a sentence where something is wrong, or
+ * `{name, text}` to say it beside the field of that name.
+ */
 export function form({ button, kind, checks = () => null, action, report }, ...fields) {
   const fault = h("p", { class: "bad", role: "alert" });
   const submit = h("button", { class: kind }, button);
+  fault.id = `fault-${++faults}`;
   const element = h("form", { novalidate: true }, ...fields, fault, submit);
   element.addEventListener("submit", (event) => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(element));
-    fault.textContent = checks(values) ?? "";
-    if (fault.textContent) return element.querySelector("input, select").focus();
+    if (say(fault, element, checks(values))) return;
     busy(submit, () => action(values), report);
   });
   return element;
+}
+
+let faults = 0;
+
+/** Says what is wrong with a form, beside the field if it is known; returns whether something is. */
+export function say(fault, element, found) {
+  for (const marked of element.querySelectorAll("[aria-invalid]"))
+    for (const name of ["aria-invalid", "aria-describedby"]) marked.removeAttribute(name);
+  const wrong = found?.name && element.elements[found.name];
+  if (wrong) {
+    wrong.setAttribute("aria-invalid", "true");
+    wrong.setAttribute("aria-describedby", fault.id);
+    wrong.closest("label").after(fault);
+  } else element.querySelector("button:not([type])").before(fault);
+  fault.textContent = found?.text ?? found ?? "";
+  if (found) (wrong || element.querySelector("input, select")).focus();
+  return Boolean(found);
 }
 
 export const field = (label, input, hint) =>

@@ -1,13 +1,15 @@
 // Open a sponsor: its name, its first policy, and what it can spend at most.
 
 import { field, form, h } from "./dom.js";
-import { saveTerms, termsFault, termsFields } from "./sponsor-terms.js";
+import { known, saveTerms, termsFault, termsFields } from "./sponsor-terms.js";
 import { credits, t } from "./text.js";
 
 const NAME = /^[a-z0-9][a-z0-9-]{1,38}[a-z0-9]$/;
 
 /** `choose(name, hash, outcome)` shows a section of the new sponsor, and an outcome. */
-export function opening({ dayCredits, monthCredits }, { session, report, choose }) {
+export async function opening({ dayCredits, monthCredits }, context) {
+  const { session, report, choose } = context;
+  const knowing = await known(context);
   const open = async (values) => {
     const [name, displayName] = [values.slug.trim(), values.displayName.trim()];
     await session.post("/api/sponsors", { name, displayName });
@@ -23,7 +25,7 @@ export function opening({ dayCredits, monthCredits }, { session, report, choose 
     if (!values.displayName.trim()) return t("Give the sponsor a name.");
     if (!NAME.test(values.slug.trim()))
       return t("The name in requests has 3 to 40 small letters, digits and hyphens.");
-    return termsFault(values);
+    return termsFault(values, knowing);
   };
   return [
     h(
@@ -41,7 +43,7 @@ export function opening({ dayCredits, monthCredits }, { session, report, choose 
         h("input", { name: "slug", maxlength: 40, autocomplete: "off", placeholder: "my-dapp" }),
         t("Calls name your sponsor with it. It never changes."),
       ),
-      ...termsFields(),
+      ...termsFields(knowing),
       h(
         "p",
         { class: "notice" },

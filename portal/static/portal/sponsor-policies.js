@@ -13,7 +13,7 @@ import {
   table,
 } from "./dom.js";
 import { drafts, withPreview } from "./sponsor-preview.js";
-import { saveTerms, termsFault, termsFields } from "./sponsor-terms.js";
+import { known, saveTerms, termsFault, termsFields } from "./sponsor-terms.js";
 import { RULES } from "./sponsor-words.js";
 import { credits, date, dateTime, lasting, number, percent, t, tn } from "./text.js";
 import { nameOf } from "./words.js";
@@ -21,16 +21,18 @@ import { nameOf } from "./words.js";
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const HASH = /^0x[0-9a-f]{64}$/i;
 const ACTION = /^(profile|0x[0-9a-f]{40})(?:\s+(.+))?$/i;
+const DAY_MINUTES = 1_440;
 const GWEI = 1_000_000_000n;
 
 export async function show(context) {
   const { session, path, draw } = context;
-  const [{ policies }, { mayChangePolicies }, { signers }, service] = await Promise.all([
+  const [{ policies }, { mayChangePolicies }, { signers }, knowing] = await Promise.all([
     session.get(`${path}/policies`),
     session.get(`${path}/overview`),
     session.get(`${path}/signers`),
-    context.service,
+    known(context),
   ]);
+  const { service } = knowing;
   draw(
     panel(
       t("Policies"),
@@ -48,7 +50,7 @@ export async function show(context) {
       !policies.length && quiet(t("This sponsor has no policy yet, so it pays for nothing.")),
       policies.map((policy) => shown(policy, service, mayChangePolicies && context)),
     ),
-    mayChangePolicies ? change(context) : drafts(context),
+    mayChangePolicies ? change(context, knowing) : drafts(context, knowing),
     mayChangePolicies && signersOf(signers, service, context),
     simulator(policies, context),
   );
@@ -78,7 +80,7 @@ function switched(name, isEnabled, { session, path, again, report }) {
   return actionButton(isEnabled ? t("Switch off") : t("Switch on"), change, report, { kind: "plain small" });
 }
 
-function change(context) {
+function change(context, knowing) {
   const save = async (values) => {
     await saveTerms(values, context);
     await context.again();
@@ -88,10 +90,16 @@ function change(context) {
     t("Add or change a policy"),
     ...withPreview(
       form(
-        { button: t("Save the terms"), checks: termsFault, action: save, report: context.report },
-        ...termsFields({ named: true }),
+        {
+          button: t("Save the terms"),
+          checks: (values) => termsFault(values, knowing),
+          action: save,
+          report: context.report,
+        },
+        ...termsFields({ ...knowing, named: true }),
       ),
       context,
+      knowing,
     ),
     quiet(
       h("a", { href: "/docs/sponsors#open-one" }, t("All terms that a policy can have, for your server")),
@@ -220,6 +228,8 @@ function limits(terms) {
     limit(t("In total"), terms.campaignCredits),
     limit(t("Number in total"), terms.campaignCalls, number),
     limit(t("Number per origin and day"), terms.originCalls, number),
+    limit(t("First credits"), terms.firstCredits),
+    limit(t("First credits expire after"), terms.firstDays, (days) => lasting(days * DAY_MINUTES)),
   ];
 }
 

@@ -1,20 +1,20 @@
 // What a draft of terms would have paid of the newest calls.
 
-import { actionButton, form, h, panel } from "./dom.js";
+import { actionButton, form, h, panel, say } from "./dom.js";
 import { termsFault, termsFields, termsOf } from "./sponsor-terms.js";
 import { RULES } from "./sponsor-words.js";
 import { credits, number, t } from "./text.js";
 import { nameOf } from "./words.js";
 
 /** Adds a button beside that of a form of terms, and its outcome below. */
-export function withPreview(terms, context) {
+export function withPreview(terms, context, knowing) {
   const outcome = h("div", { role: "status" });
+  const fault = terms.querySelector("[role=alert]");
   const ask = async () => {
     const values = Object.fromEntries(new FormData(terms));
-    const fault = termsFault(values);
-    outcome.replaceChildren(
-      ...(fault ? [h("p", { class: "bad" }, fault)] : await previewed(values, context)),
-    );
+    outcome.replaceChildren();
+    if (!say(fault, terms, termsFault(values, knowing)))
+      outcome.replaceChildren(...(await previewed(values, context)));
   };
   terms
     .querySelector("button:last-child")
@@ -23,13 +23,21 @@ export function withPreview(terms, context) {
 }
 
 /** A form of terms that stores nothing, for members who cannot save terms. */
-export function drafts(context) {
+export function drafts(context, knowing) {
   const outcome = h("div", { role: "status" });
   const ask = async (values) => outcome.replaceChildren(...(await previewed(values, context)));
   return panel(
     t("Preview a policy"),
     h("p", {}, t("See what a draft of terms would have paid of the newest calls. This form stores nothing.")),
-    form({ button: t("Preview"), checks: termsFault, action: ask, report: context.report }, ...termsFields()),
+    form(
+      {
+        button: t("Preview"),
+        checks: (values) => termsFault(values, knowing),
+        action: ask,
+        report: context.report,
+      },
+      ...termsFields(knowing),
+    ),
     outcome,
   );
 }

@@ -1,16 +1,42 @@
 // Terms of a policy from a template, for owners of a sponsor with a budget.
 
 import { field, h } from "./dom.js";
-import { t } from "./text.js";
+import { number, t } from "./text.js";
+import { pricing } from "./worth.js";
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const WHOLE = /^[1-9]\d{0,14}$/;
-const DAY_SECONDS = 86_400;
+const HOUR_SECONDS = 3_600;
+const MOST_FIRST_DAYS = 365;
+const MOST_WINDOW_HOURS = 8_760;
 const NAME = /^[\w-]{1,40}$/;
 
 const text = (name, attributes) => h("input", { name, autocomplete: "off", ...attributes });
 const address = (name) => text(name, { placeholder: "0x…" });
 const whole = (name, value = "") => text(name, { inputmode: "numeric", value });
+
+/** A field of credits, which says below what they are worth. */
+function creditsField(label, name, worth, value = "") {
+  const price = h("span", { class: "hint" });
+  const input = whole(name, value);
+  const show = () => {
+    const amount = WHOLE.test(input.value) && worth(Number(input.value));
+    price.textContent = amount ? t("{amount} at the price of credits", { amount }) : "";
+  };
+  input.addEventListener("input", show);
+  show();
+  return field(label, input, price);
+}
+
+/** What is wrong with the first of these fields that is no whole number above 0; those that are `optional` may be empty. */
+function notWhole(values, names, optional = []) {
+  const wrong = [...names, ...optional].find(
+    (name) => !WHOLE.test(values[name]) && (values[name] || names.includes(name)),
+  );
+  return wrong && { name: wrong, text: t("Enter whole numbers above 0.") };
+}
+
+const orNull = (written) => (written ? Number(written) : null);
 const lines = (written) =>
   written
     .split("\n")
@@ -27,7 +53,7 @@ const TEMPLATES = {
       newSince: new Date().toISOString(),
       userCalls: Number(userCalls),
     }),
-    fault: ({ userCalls }) => !WHOLE.test(userCalls) && t("Enter whole numbers above 0."),
+    fault: (values) => notWhole(values, ["userCalls"]),
   },
   contract: {
     label: t("Calls of my contract"),
@@ -42,7 +68,7 @@ const TEMPLATES = {
     terms: ({ contract, functions }) => ({
       targets: [{ contract: contract.trim(), functions: lines(functions) }],
     }),
-    fault: ({ contract }) => noAddress(contract),
+    fault: (values) => noAddress(values, "contract"),
   },
   holders: {
     label: t("Profiles that hold my token"),
@@ -55,24 +81,58 @@ const TEMPLATES = {
       counterpart: counterpart.trim(),
       leastBalance,
     }),
-    fault: ({ counterpart, leastBalance }) =>
-      noAddress(counterpart) || (!/^[1-9]\d{0,76}$/.test(leastBalance) && t("Enter whole numbers above 0.")),
+    fault: (values) =>
+      noAddress(values, "counterpart") ||
+      (!/^[1-9]\d{0,76}$/.test(values.leastBalance) && {
+        name: "leastBalance",
+        text: t("Enter whole numbers above 0."),
+      }),
   },
   newcomers: {
     label: t("New profiles that my server requests"),
-    fields: () => [
+    fields: ({ service, worth }) => [
       field(
-        t("New profiles a day"),
-        whole("windowCalls", 100),
+        t("Chain"),
+        h(
+          "select",
+          { name: "chainId" },
+          h("option", { value: "" }, t("every chain")),
+          service.chains.map(({ chainId, name }) => h("option", { value: chainId }, name)),
+        ),
         h("a", { href: "/docs/profiles" }, t("How to create a profile for a user")),
       ),
+      field(t("New profiles in each window"), whole("windowCalls", 100)),
+      field(t("Length of the window, in hours"), whole("windowHours", 24)),
+      field(t("New profiles in total (empty for no limit)"), whole("campaignCalls")),
+      field(
+        t("New profiles of one origin in a day (empty for no limit)"),
+        whole("originCalls"),
+        t("Your server names the origin in its request, such as a keyed digest of the user's IP address."),
+      ),
+      creditsField(t("First credits of each profile (empty for none)"), "firstCredits", worth),
+      field(t("Days until first credits expire"), whole("firstDays")),
     ],
-    terms: ({ windowCalls }) => ({
+    terms: (values) => ({
       purpose: "profiles",
-      windowSeconds: DAY_SECONDS,
-      windowCalls: Number(windowCalls),
+      chainId: orNull(values.chainId),
+      windowSeconds: Number(values.windowHours) * HOUR_SECONDS,
+      windowCalls: Number(values.windowCalls),
+      campaignCalls: orNull(values.campaignCalls),
+      originCalls: orNull(values.originCalls),
+      firstCredits: orNull(values.firstCredits),
+      firstDays: orNull(values.firstDays),
     }),
-    fault: ({ windowCalls }) => !WHOLE.test(windowCalls) && t("Enter whole numbers above 0."),
+    fault: (values, { service }) =>
+      notWhole(
+        values,
+        ["windowCalls", "windowHours"],
+        ["campaignCalls", "originCalls", "firstCredits", "firstDays"],
+      ) ||
+      (values.windowHours > MOST_WINDOW_HOURS && {
+        name: "windowHours",
+        text: t("Enter at most {number}.", { number: number(MOST_WINDOW_HOURS) }),
+      }) ||
+      firstFault(values, service),
   },
   vouchers: {
     label: t("Calls with a voucher from my server"),
@@ -84,20 +144,40 @@ const TEMPLATES = {
       ),
     ],
     terms: () => ({ profiles: "vouched" }),
-    fault: ({ signer }) => noAddress(signer),
+    fault: (values) => noAddress(values, "signer"),
   },
 };
 
-const noAddress = (written) =>
-  !ADDRESS.test(written.trim()) && t("Enter an address: 0x and 40 more characters.");
+const noAddress = (values, name) =>
+  !ADDRESS.test(values[name].trim()) && { name, text: t("Enter an address: 0x and 40 more characters.") };
+
+/** What is wrong with first credits: they have both a number and days, and are given with the profile at home. */
+function firstFault({ chainId, firstCredits, firstDays }, service) {
+  if (firstCredits && chainId && Number(chainId) !== service.chainId)
+    return { name: "firstCredits", text: t("Only a profile on the home chain gets first credits.") };
+  if (firstCredits && (!firstDays || firstDays > MOST_FIRST_DAYS))
+    return {
+      name: "firstDays",
+      text: t("First credits expire: enter 1 to {number} days.", { number: number(MOST_FIRST_DAYS) }),
+    };
+  return (
+    !firstCredits && firstDays && { name: "firstCredits", text: t("Enter the first credits, or no days.") }
+  );
+}
+
+/** What the fields tell: the service's chains, and what credits are worth. */
+export async function known({ session, service }) {
+  // Packs are sold to a profile.
+  return { service: await service, worth: session.address ? await pricing(session) : () => "" };
+}
 
 /** The fields of a policy; those of a template are shown where it is chosen. */
-export function termsFields({ named = false } = {}) {
+export function termsFields({ service, worth, named = false }) {
   const templates = Object.entries(TEMPLATES);
   const own = h("div", { class: "fields" });
   const policy = text("policy", { maxlength: 40 });
   const choose = (name) => {
-    own.replaceChildren(...TEMPLATES[name].fields());
+    own.replaceChildren(...TEMPLATES[name].fields({ service, worth }));
     policy.value = name;
   };
   choose(templates[0][0]);
@@ -111,8 +191,8 @@ export function termsFields({ named = false } = {}) {
       ),
     ),
     own,
-    field(t("Maximum credits for one call"), whole("callCredits", 1000)),
-    field(t("Maximum credits in total (empty for no limit but the budget)"), whole("campaignCredits")),
+    creditsField(t("Maximum credits for one call"), "callCredits", worth, 1000),
+    creditsField(t("Maximum credits in total (empty for no limit but the budget)"), "campaignCredits", worth),
     named &&
       field(
         t("Name of the policy"),
@@ -122,13 +202,16 @@ export function termsFields({ named = false } = {}) {
   ];
 }
 
-/** What is wrong with the values, or null. */
-export function termsFault(values) {
-  const { template, callCredits, campaignCredits, policy = template } = values;
-  if (!WHOLE.test(callCredits) || (campaignCredits && !WHOLE.test(campaignCredits)))
-    return t("Enter whole numbers above 0.");
-  if (!NAME.test(policy)) return t("The name of a policy has letters, digits, hyphens and underscores.");
-  return TEMPLATES[template].fault(values) || null;
+/** What is wrong with the values, and the field that it is in; or null. */
+export function termsFault(values, knowing) {
+  const { template, policy = template } = values;
+  if (!NAME.test(policy))
+    return { name: "policy", text: t("The name of a policy has letters, digits, hyphens and underscores.") };
+  return (
+    TEMPLATES[template].fault(values, knowing) ||
+    notWhole(values, ["callCredits"], ["campaignCredits"]) ||
+    null
+  );
 }
 
 /** The values as the terms of a policy. */

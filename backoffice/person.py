@@ -26,7 +26,7 @@ from relay.models import Attempt, ProfileCreation, RelayTransaction
 from rewards import queries as rewards_queries
 from rewards.models import Badge
 from rewards.queries import CurrentRewards
-from sponsors.models import PolicyVersion, Purpose, Sponsor
+from sponsors.models import ApiKey, PolicyVersion, Purpose, Sponsor
 from users.models import ProfileCard, SignInSession, User
 from users.services.profile_cards import card_of, picture_uri
 
@@ -55,7 +55,8 @@ class Call:
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """
-    How the profile came to be on one chain: what was asked for, by which sponsor, and the transaction that deployed it.
+    How the profile came to be on one chain: what was asked for, by which sponsor and with which of its API keys, and
+    the transaction that deployed it.
 
     `payer` is the policy that pays, `gift` the sponsor's first credits for the profile, `cost` what the payer paid in
     credits, or what is held, and `coin` what the gas cost; empty before its block.
@@ -65,6 +66,7 @@ class Origin:
     at: datetime
     chain_id: int
     requested_by: Sponsor | None
+    api_key: ApiKey | None
     payer: PolicyVersion | None
     call: RelayTransaction | None
     cost: int | None
@@ -220,14 +222,14 @@ def _calls(user: User) -> list[Call]:
 
 def _origins(user: User) -> list[Origin]:
     """Return the requests of sponsors for this profile, and its own copies; oldest first."""
-    asked = ProfileCreation.objects.filter(user_id=user.pk).select_related("sponsor", *_paid("hold__"))
+    asked = ProfileCreation.objects.filter(user_id=user.pk).select_related(
+        "sponsor", "api_key", *_paid("hold__")
+    )
     rows = list(asked.prefetch_related(_mined("hold__relay_transaction__")).order_by("pk")[:_NEWEST])
     calls = RelayTransaction.objects.filter(user_id=user.pk, deploys_profile=True)
     known = [row.hold_id for row in rows if row.hold_id is not None]
     copies = calls.exclude(hold__in=known).select_related(*_paid("hold__")).prefetch_related(_mined(""))
-    found = [
-        _origin(row.get_kind_display(), row.created_at, row.chain_id, row.sponsor, row.hold) for row in rows
-    ]
+    found = [_origin(row.get_kind_display(), row.created_at, row.chain_id, row, row.hold) for row in rows]
     found += [
         _origin("copy to another chain", call.created_at, call.chain_id, None, call.hold, call)
         for call in copies.order_by("pk")[:_NEWEST]
@@ -254,7 +256,7 @@ def _origin(
     how: str,
     at: datetime,
     chain_id: int,
-    sponsor: Sponsor | None,
+    asked: ProfileCreation | None,
     hold: CreditHold | None,
     call: RelayTransaction | None = None,
 ) -> Origin:
@@ -267,7 +269,8 @@ def _origin(
         how=how,
         at=at,
         chain_id=chain_id,
-        requested_by=sponsor,
+        requested_by=asked.sponsor if asked else None,
+        api_key=asked.api_key if asked else None,
         payer=sponsored.version if sponsored else None,
         call=call,
         cost=None if paying is None else _cost_of(paying),

@@ -17,10 +17,10 @@ from relay.models import ProfileCreation, RelayStatus
 class ProfileCreationAdmin(OfChains, ReadOnlyAdmin):
     """New profiles that sponsors paid for, and existing ones for which they opened accounts."""
 
-    list_display = ("created_at", "profile", "sponsor", "kind", "status")
+    list_display = ("created_at", "profile", "sponsor", "api_key", "kind", "status")
     list_display_links = ("created_at",)
     list_filter = ("kind",)
-    list_select_related = ("sponsor", "hold__relay_transaction")
+    list_select_related = ("sponsor", "api_key", "hold__relay_transaction")
     search_fields = ("profile_address__exact", "sponsor__slug__exact")
     search_help_text = "The address of a profile, or the name of a sponsor."
     ordering = ("-id",)

@@ -53,7 +53,7 @@ from relay.services import creations
 from sponsors.api.access import FAULTS, KeyAuthentication, SponsorViewSet, access_of
 from sponsors.api.figures import DAYS, days_in
 from sponsors.errors import KeyNetworkRefused, KeyRefused
-from sponsors.models import Sponsor
+from sponsors.models import ApiKey, Sponsor
 from sponsors.queries.figures import since_of
 from sponsors.rules.rights import Right
 from sponsors.rules.vouchers import MOST_CHARACTERS, parse
@@ -268,6 +268,7 @@ class UniversalProfileViewSet(ViewSet):
             request=wanted,
             now=clock.now(),
             request_id=request_id() or "",
+            api_key=_key(request),
         )
         rows = [asked()]
         refused = {}
@@ -302,7 +303,9 @@ class UniversalProfileViewSet(ViewSet):
     def register_profile(self, request: Request) -> Response:
         """Return the profile, whose calls the sponsor can pay from now on."""
         profile = RegisterSerializer.read(request.data)["universalProfileAddress"]
-        row = creations.register(sponsor=_sponsor(request), profile=profile, now=clock.now())
+        row = creations.register(
+            sponsor=_sponsor(request), profile=profile, now=clock.now(), api_key=_key(request)
+        )
         return Response(_body([row]), headers=PRIVATE)
 
     @extend_schema(
@@ -356,10 +359,14 @@ class SponsorProfileViewSet(SponsorViewSet):
         return Response(rendered(CreationFiguresSerializer, figures), headers=PRIVATE)
 
 
-def _sponsor(request: Request) -> Sponsor:
+def _key(request: Request) -> ApiKey:
     key: Any = request.auth
-    sponsor: Sponsor = key.row.sponsor
-    return sponsor
+    row: ApiKey = key.row
+    return row
+
+
+def _sponsor(request: Request) -> Sponsor:
+    return _key(request).sponsor
 
 
 def _body(

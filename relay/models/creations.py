@@ -29,6 +29,10 @@ class ProfileCreation(models.Model):
     sponsor = models.ForeignKey(
         "sponsors.Sponsor", models.PROTECT, related_name="profile_creations", db_index=False
     )
+    # The key with which the sponsor's server asked; null for requests before this was stored.
+    api_key = models.ForeignKey(
+        "sponsors.ApiKey", models.PROTECT, null=True, related_name="+", db_index=False
+    )
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.CREATED)
     # The hash of the request's `Idempotency-Key`, or else of its body: equal requests are one.
     request_key = HashField()

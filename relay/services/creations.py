@@ -38,7 +38,7 @@ from relay.services import removing
 from relay.services.accepting import deployments
 from relay.services.accepting.deployments import Order, WantedProfile, controllers_body
 from signer.deployments import addresses_of
-from sponsors.models import Purpose, Sponsor, SponsoredCall
+from sponsors.models import ApiKey, Purpose, Sponsor, SponsoredCall
 from sponsors.rules.policies import DAY_SECONDS, period_of
 from sponsors.rules.vouchers import SignedVoucher
 from sponsors.services import first_credits
@@ -101,9 +101,18 @@ class Request:
         return WantedProfile(new, addresses_of(new.deployment))
 
 
-def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str = "") -> ProfileCreation:
+def create(
+    *,
+    sponsor: Sponsor,
+    request: Request,
+    now: datetime,
+    request_id: str = "",
+    api_key: ApiKey | None = None,
+) -> ProfileCreation:
     """
     Deploy the requested profile on the current chain at the sponsor's cost, and return the request's row.
+
+    `api_key` is the key with which the sponsor's server asks. The row has that of the newest deployment.
 
     A repeat returns the same row. It tries again after a deployment that failed or was never accepted, and after a
     reorganisation has removed a profile that existed before. A profile that exists already costs nothing.
@@ -137,12 +146,13 @@ def create(*, sponsor: Sponsor, request: Request, now: datetime, request_id: str
                 "body_hash": request.body_hash,
                 "user": user,
                 "hold_id": hold_id,
+                "api_key": api_key,
                 "origin": _origin(sponsor, request),
                 **_columns(wanted),
             },
         )
         if not is_new:
-            ProfileCreation.objects.filter(pk=row.pk).update(hold_id=hold_id)
+            ProfileCreation.objects.filter(pk=row.pk).update(hold_id=hold_id, api_key=api_key)
 
     choice = SponsorChoice(sponsor.slug, voucher=request.voucher)
     deployments.accept(Order(wanted, now, sponsor=choice, request_id=request_id), store=store)
@@ -214,7 +224,9 @@ def _is_active(row: ProfileCreation) -> bool:
     return relayed is not None and relayed.status in relayed.ACTIVE
 
 
-def register(*, sponsor: Sponsor, profile: str, now: datetime) -> ProfileCreation:
+def register(
+    *, sponsor: Sponsor, profile: str, now: datetime, api_key: ApiKey | None = None
+) -> ProfileCreation:
     """
     Open the account of an existing profile, without a session, so that the sponsor can pay for its calls.
 
@@ -237,6 +249,7 @@ def register(*, sponsor: Sponsor, profile: str, now: datetime) -> ProfileCreatio
             request_key=key,
             defaults={
                 "kind": ProfileCreation.Kind.REGISTERED,
+                "api_key": api_key,
                 "body_hash": _NO_HASH,
                 "user": user_of_profile(profile_address=profile),
                 "profile_address": profile,

@@ -12,10 +12,12 @@ from django.utils import timezone
 from backoffice.person import person_of
 from gateway.chain.config import home
 from relay.models import ProfileCreation
+from sponsors.models import ApiKey
 from sponsors.services import policies
 from tests.backoffice.test_person import page_of, section_of
 from tests.factories import UserFactory, random_address
 from tests.relay import conftest as relay
+from tests.relay.api.test_profiles import server_of
 from tests.relay.conftest import Settle
 from tests.relay.creating import create, deployment_of, for_profiles
 from tests.relay.services.test_welcome_policy import welcoming
@@ -32,13 +34,17 @@ def test_the_page_tells_who_asked_for_a_profile_who_paid_and_what_it_got(
     sponsor = make_sponsor()
     paying = for_profiles(sponsor, first_credits=gift, first_days=9)
     row = create(sponsor)
+    server_of(sponsor)
+    key = ApiKey.objects.get(sponsor=sponsor)
+    ProfileCreation.objects.update(api_key=key)
     waiting = section_of(page_of(staff, row.user), "Origin")
     assert f"{gift:,} held" in waiting
     assert "left, until" not in waiting
     assert settle() == 1
     section = section_of(page_of(staff, row.user), "Origin")
     cost = deployment_of(row).real_cost
-    assert f"deploy a new profile {row.chain_id} {sponsor} {paying.policy}, version 1 {cost:,} 0.0" in section
+    asked = f"deploy a new profile {row.chain_id} {sponsor} (key {key})"
+    assert f"{asked} {paying.policy}, version 1 {cost:,} 0.0" in section
     assert f"{gift:,} captured" in section
     assert f"First credits: {gift:,} of {gift:,} left, until" in section
     assert "welcome" not in section

@@ -15,7 +15,7 @@ from gateway.chain import lsp23
 from gateway.chain.config import on_chain
 from relay.models import ProfileCreation, RelayTransaction
 from signer.deployments import RECEIVER_DELEGATE, addresses_of
-from sponsors.models import Member, Sponsor
+from sponsors.models import ApiKey, Member, Sponsor
 from sponsors.services import keys
 from tests.factories import random_address
 from tests.relay.api.conftest import ApiResponse, Wallet
@@ -78,6 +78,7 @@ def test_a_server_creates_a_profile_and_follows_it_to_its_end(
     created = server.post(PATH, {"lsp6ControllerAddress": [controller.lower()]})
     assert created.status == 200, created.body
     row = ProfileCreation.objects.get()
+    assert row.api_key == ApiKey.objects.get(sponsor=sponsor)
     relayed = RelayTransaction.objects.get()
     held = account_of(sponsor).held
     at_home = {
@@ -231,6 +232,7 @@ def test_an_existing_profile_gets_an_account_that_can_do_nothing_by_itself(
     assert (registered.body["status"], registered.body["controllers"]) == ("ExecutedExternally", [])
     user = User.objects.get(profile_address=profile.profile_address)
     assert (user.credit_account.balance, user.is_active) == (0, True)
+    assert ProfileCreation.objects.get().api_key == ApiKey.objects.get(sponsor=sponsor)
     again = server.post(REGISTER, {"universalProfileAddress": profile.profile_address})
     assert again.body == registered.body
     assert account_of(sponsor).balance == 100_000

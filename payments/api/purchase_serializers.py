@@ -82,8 +82,9 @@ class PurchaseSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="Until then `undoPurchase` refunds it; null if it cannot be undone now."
     )
     undo = serializers.ChoiceField(
-        ["", "pending", "done", "refused"],
-        help_text="The refund that the payer asked for, `done` once Stripe has made it; otherwise empty.",
+        ["", "pending", "done", "refused", "failed"],
+        help_text="The refund that the payer asked for, `done` once Stripe has made it, `failed` if the bank returned "
+        "it; otherwise empty.",
     )
 
 

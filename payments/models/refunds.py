@@ -40,13 +40,15 @@ class Refund(models.Model):
     A refund to the card that paid for a payout, by staff or by its payer; its id is the idempotency key at Stripe.
 
     The refund itself takes back no credits. Stripe's event about it does, also for refunds made in Stripe's dashboard.
-    Until then, `hold` keeps the credits of a purchase that its payer undid from being spent.
+    A bank may return the money weeks after the refund was done; it is back on the Stripe account then.
+    Until the credits are taken back, `hold` keeps the credits of a purchase that its payer undid from being spent.
     """
 
     class Status(models.TextChoices):
         PENDING = "pending", "waits for Stripe"
         DONE = "done", "refunded"
         REFUSED = "refused", "refused by Stripe"
+        FAILED = "failed", "did not reach the payer"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="refunds")

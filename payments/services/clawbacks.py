@@ -17,7 +17,7 @@ from credits.models import EntrySource, HoldStatus
 from credits.services import holds
 from payments.amounts import clawback_target
 from payments.errors import BillingRefused, StaleSnapshot, reason_of
-from payments.models import Clawback, MoneyReturn, Payout
+from payments.models import Clawback, MoneyReturn, Payout, Refund
 from payments.services import payouts
 from payments.stripe import get_billing_client
 from payments.stripe.client import ReturnedMoney
@@ -43,6 +43,7 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
     payout = payout_of(returned)
     if payout is None:
         return
+    _note_failed(payout, returned, now)
     taken = payout.credits_taken_back()
     if not (returned.total_minor or payout.refunded_minor or payout.disputed_minor or taken):
         return
@@ -75,6 +76,17 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
     payouts.update_allowance(user=payout.user)
 
 
+def _note_failed(payout: Payout, returned: ReturnedMoney, now: datetime) -> None:
+    """
+    Mark our refunds that did not reach the payer, whose bank may return them after weeks.
+
+    Stripe never changes a failed refund again, so also a stale reading is true.
+    """
+    for refund_id, reason in returned.failed_refunds:
+        made = payout.refunds.filter(status=Refund.Status.DONE, outcome__contains=refund_id)
+        made.update(status=Refund.Status.FAILED, last_error=f"{refund_id}: {reason}", finished_at=now)
+
+
 def _release_holds(payout: Payout) -> None:
     """Release what the payer's undoing of the purchase holds: the clawback takes these credits now."""
     undone = payout.refunds.filter(hold__status=HoldStatus.HELD)
@@ -96,6 +108,7 @@ def read_returned_money(payment_intent_ids: Sequence[str], *, invoice_id: str) -
         refunded_minor=sum(part.refunded_minor for part in parts),
         disputed_minor=sum(part.disputed_minor for part in parts),
         off_stripe_minor=_credited_off_stripe(invoice_id) if invoice_id else 0,
+        failed_refunds=tuple(failed for part in parts for failed in part.failed_refunds),
     )
 
 

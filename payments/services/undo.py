@@ -25,6 +25,7 @@ from users.models import User
 _MOST, _WITHIN = 3, timedelta(days=30)
 _FORGOTTEN_AFTER = timedelta(days=2)
 _Status = Refund.Status
+_WITHOUT_MONEY = (_Status.REFUSED, _Status.FAILED)
 
 
 def undoable_until(purchase: Purchase) -> datetime | None:
@@ -48,7 +49,7 @@ def undo(*, user: User, purchase_id: UUID, now: datetime) -> Refund:
     if purchase is None:
         raise UnknownPurchase("You have made no purchase with this id.")
     payout = _lock(user, purchase)
-    earlier = payout.refunds.filter(hold__isnull=False).exclude(status=_Status.REFUSED).first()
+    earlier = payout.refunds.filter(hold__isnull=False).exclude(status__in=_WITHOUT_MONEY).first()
     if earlier is not None:
         return earlier
     _check(purchase, payout, now=now)
@@ -105,7 +106,7 @@ def is_undoable(purchase: Purchase, payout: Payout, *, now: datetime) -> bool:
     until = undoable_until(purchase)
     if until is None or now >= until or payout.returned_minor or not payout.is_refundable:
         return False
-    if any(refund.status != _Status.REFUSED for refund in payout.refunds.all()):
+    if any(refund.status not in _WITHOUT_MONEY for refund in payout.refunds.all()):
         return False
     account = CreditAccount.objects.filter(user_id=payout.user_id).first()
     return account is not None and account.available >= payout.credits

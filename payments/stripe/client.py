@@ -195,6 +195,7 @@ class ReturnedMoney:
     """
     All money of a payment that was returned so far: refunds that did not fail, and withdrawn disputed sums.
 
+    `failed_refunds` did not reach the payer: the id of each with Stripe's reason, also if it had succeeded before.
     `off_stripe_minor` was returned outside of Stripe, as credit notes of the invoice tell. If several payments paid an
     invoice, the amounts are sums over them, and the intent is that of the first.
     """
@@ -203,6 +204,7 @@ class ReturnedMoney:
     refunded_minor: int
     disputed_minor: int
     off_stripe_minor: int = 0
+    failed_refunds: tuple[tuple[str, str], ...] = ()
 
     @property
     def total_minor(self) -> int:

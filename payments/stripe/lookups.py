@@ -193,12 +193,17 @@ class Lookups:
     def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
         query = {**PAGE, "payment_intent": payment_intent_id}
         with translated_errors():
-            refunds = self._v1.refunds.list(query).auto_paging_iter()
+            refunds = list(self._v1.refunds.list(query).auto_paging_iter())
             disputes = self._v1.disputes.list(query).auto_paging_iter()
             return ReturnedMoney(
                 payment_intent_id=payment_intent_id,
                 refunded_minor=sum(row.amount for row in refunds if row.status in {"succeeded", "pending"}),
                 disputed_minor=sum(map(_withdrawn, disputes)),
+                failed_refunds=tuple(
+                    (row.id, getattr(row, "failure_reason", None) or row.status)
+                    for row in refunds
+                    if row.status in {"failed", "canceled"}
+                ),
             )
 
     def credited_off_stripe(self, *, invoice_id: str) -> int:

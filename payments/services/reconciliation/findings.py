@@ -45,6 +45,7 @@ class Rule(TextChoices):
     CUSTOMER_MISSING = "customer-missing", "a customer that was created for our user is stored"
     EVENT_FAILED = "event-failed", "an event is processed"
     OPERATION_UNFINISHED = "operation-unfinished", "a change at Stripe is finished"
+    REFUND_FAILED = "refund-failed", "a refund reaches the payer"
     LIVEMODE = "livemode", "Stripe's objects are of our key's mode"
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from credits.models import Allowance, CreditEntry, EntrySource
 from credits.queries import paid_period
-from payments.amounts import payout_credits
+from payments.amounts import display_amount, payout_credits
 from payments.models import (
     BillingOperation,
     Clawback,
@@ -40,6 +40,7 @@ def compare_rows(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
     yield from _allowances(counts)
     yield from _events(window)
     yield from _operations(window)
+    yield from _failed_refunds()
     yield from _stuck_invoices(window)
 
 
@@ -168,6 +169,22 @@ def _operations(window: Window) -> Iterator[Finding]:
     refunds = Refund.objects.filter(status=Refund.Status.PENDING, created_at__lt=day_before)
     for refund in refunds.select_related("payout").order_by("pk").iterator():
         yield _unfinished("refund", refund, refund.payout.user_id)
+
+
+def _failed_refunds() -> Iterator[Finding]:
+    """Yield refunds that the payer's bank returned, until the money was returned in another way."""
+    after_all = Clawback.objects.filter(
+        payout=OuterRef("payout"), credits__gt=0, created_at__gt=OuterRef("finished_at")
+    )
+    failed = Refund.objects.filter(~Exists(after_all), status=Refund.Status.FAILED)
+    for refund in failed.select_related("payout").order_by("pk").iterator():
+        amount = display_amount(amount_minor=refund.amount_minor, currency=refund.payout.currency)
+        yield Finding(
+            rule=Rule.REFUND_FAILED,
+            have=refund.last_error,
+            wanted=f"{amount} returned",
+            ids={"refund": str(refund.pk), "user": str(refund.payout.user_id)},
+        )
 
 
 def _unfinished(noun: str, row: BillingOperation | Purchase | Refund, user_id: int) -> Finding:

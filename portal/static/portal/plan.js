@@ -80,9 +80,16 @@ export async function plan(page) {
   );
 }
 
-/** Purchases of the last hour that can be undone, and those whose refund is on its way. */
+const UNDONE = {
+  pending: t("Undone: the refund is on its way."),
+  failed: t(
+    "Your bank did not take the refund, so the credits are yours again. Ask our support how to get the money.",
+  ),
+};
+
+/** Purchases of the last hour that can be undone, and those whose refund is on its way or came back. */
 function undoable(rows, context) {
-  const shown = rows.filter(({ undoUntil, undo }) => undoUntil || undo === "pending");
+  const shown = rows.filter(({ undoUntil, undo }) => undoUntil || undo === "pending" || undo === "failed");
   if (!shown.length) return null;
   return panel(
     t("Bought just now"),
@@ -99,7 +106,7 @@ function undoable(rows, context) {
             price: money(row.cost, row.currency),
             time: dateTime(row.createdAt * 1000),
           }),
-          row.undo ? quiet(t("Undone: the refund is on its way.")) : actions(undoButton(row, context)),
+          row.undo ? quiet(UNDONE[row.undo]) : actions(undoButton(row, context)),
         ),
       ),
     ),

@@ -256,6 +256,11 @@ class AccountClient(Account):
                 for pi, amount, is_withdrawn in self.disputes.values()
                 if pi == payment_intent_id and is_withdrawn
             ),
+            failed_refunds=tuple(
+                (refund, "lost_or_stolen_card")
+                for refund, (pi, amount) in self._refunds.items()
+                if pi == payment_intent_id and not amount
+            ),
         )
 
     def credited_off_stripe(self, *, invoice_id: str) -> int:

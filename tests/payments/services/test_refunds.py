@@ -19,6 +19,8 @@ from payments.errors import BillingRefused, BillingUnavailable, NotRefundable
 from payments.models import Clawback, Refund
 from payments.queries import payment_counts
 from payments.services import events, refunds
+from payments.services.reconciliation import ledger
+from payments.services.reconciliation.findings import Finding
 from tests.fakes.billing import FakeBilling
 from tests.payments.buying import buy, new_pack
 from tests.payments.payers import Payer
@@ -253,3 +255,33 @@ def test_support_refunds_the_payment_chosen_on_the_users_page(
 def _refundable(page: Any) -> list[int]:
     """Return the payments that the page offers to refund, in its order."""
     return [int(pk) for pk in re.findall(r"/admin/payments/payout/(\d+)/refund/", page.content.decode())]
+
+
+def test_a_refund_that_the_bank_returns_is_a_finding_until_the_money_is_returned_in_another_way(
+    fake: FakeBilling, payer: Payer, amount: int
+) -> None:
+    ask(preview(fake, payer))
+    refund = send(fake, Refund.objects.get())
+    process(fake)
+    taken = payer.payout.credits_taken_back()
+    assert (refund.status, taken) == ("done", payer.payout.credits)
+    assert _failed_refunds() == []
+
+    fake.fail_refund(refund.outcome)
+    process(fake)
+
+    refund.refresh_from_db()
+    assert (refund.status, refund.last_error) == ("failed", f"{refund.outcome}: lost_or_stolen_card")
+    assert payer.payout.credits_taken_back() == 0
+    (finding,) = _failed_refunds()
+    assert finding.ids == {"refund": str(refund.pk), "user": str(payer.user.pk)}
+    fake.pass_time(1)
+    fake.refund(payer.payout.stripe_payment_intent_id, amount)
+    process(fake)
+    refund.refresh_from_db()
+    assert (refund.status, _failed_refunds()) == ("failed", [])
+    assert payer.payout.credits_taken_back() == taken
+
+
+def _failed_refunds() -> list[Finding]:
+    return list(ledger._failed_refunds())

@@ -108,6 +108,8 @@ class TestReturnedMoney:
         assert self._returned(seam, payment) == (amount // 3 + amount // 5, 0)
         seam.account.fail_refund(refund)
         assert self._returned(seam, payment) == (amount // 5, 0)
+        ((failed, reason),) = seam.client.returned_money(payment_intent_id=payment).failed_refunds
+        assert (failed, bool(reason)) == (refund, True)
         dispute = seam.account.dispute(payment, withdraw=False)
         assert self._returned(seam, payment) == (amount // 5, 0)
         seam.account.withdraw(dispute)

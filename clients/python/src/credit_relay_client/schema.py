@@ -1895,7 +1895,7 @@ TypeEnum: TypeAlias = Literal[
     "BONUS_CREDITS_BACK",
 ]
 
-UndoEnumOrEmpty: TypeAlias = Literal["pending", "done", "refused", ""]
+UndoEnumOrEmpty: TypeAlias = Literal["pending", "done", "refused", "failed", ""]
 
 
 class UndoRequest(TypedDict):

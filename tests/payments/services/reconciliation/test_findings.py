@@ -319,6 +319,19 @@ def _forgotten_refund(scene: Scene) -> None:
     )
 
 
+def _returned_by_the_bank(scene: Scene) -> None:
+    Refund.objects.create(
+        payout=scene.first,
+        amount_minor=1,
+        approval=ApprovalRequestFactory.create(),
+        created_at=scene.fake.now(),
+        finished_at=scene.fake.now(),
+        status=Refund.Status.FAILED,
+        outcome="re_1",
+        last_error="re_1: lost_or_stolen_card",
+    )
+
+
 def _without_address(scene: Scene) -> None:
     Subscription.objects.filter(pk=scene.payer.subscription.pk).update(latest_invoice="address-missing")
 
@@ -391,6 +404,7 @@ SEEDS: list[tuple[str, Rule, Callable[[Scene], None]]] = [
     ("an unfinished operation", Rule.OPERATION_UNFINISHED, _unfinished),
     ("a forgotten purchase", Rule.OPERATION_UNFINISHED, _forgotten_purchase),
     ("a forgotten refund", Rule.OPERATION_UNFINISHED, _forgotten_refund),
+    ("a refund that the bank returned", Rule.REFUND_FAILED, _returned_by_the_bank),
     ("a renewal without an address", Rule.INVOICE_STUCK, _without_address),
 ]
 

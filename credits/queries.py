@@ -91,7 +91,7 @@ def earnings_of(account: CreditAccount) -> QuerySet[CreditEntry]:
 
 
 # The hold is named by the key, because a reversed charge is no longer the entry of its hold.
-_HOLD_ID = Func(OuterRef("key"), Value(":"), Value(2), function="split_part")
+_HOLD_ID = Func(OuterRef("key"), Value("^hold:([0-9]+)"), function="substring")
 _CHARGES_PAID_ONLY = Case(
     When(
         source=EntrySource.RELAY_TRANSACTION,
